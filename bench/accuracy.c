@@ -1,10 +1,11 @@
-/* What integers cost a classifier: how many sequences of a test set its floats, its integers of 8-bit operands (exported
- * hardware) and those of 16 bits (exported C too) answer rightly after their last step. Formats are chosen by the
- * training set. Of networks that stream, with inputs of numbers. Not a benchmark of time, and not of texts: integers.c. */
+/* Measures the accuracy that a classifier loses to integer arithmetic: how many sequences of a test set it
+ * classifies correctly after their last step in floats, with 8-bit integer operands (exported hardware) and with
+ * 16-bit ones (exported C). The training set calibrates the number formats. Only for models that stream and read
+ * numbers. Not a benchmark of time; examples/integers.c covers texts. */
 #include "base/memory.h"
 #include "model/model.h"
 #include "tasks/task.h"
-#include "train/feed.h"
+#include "apply/feed.h"
 #include "unroll_advanced.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +19,14 @@ static void check(unroll_status status)
     exit(status);
 }
 
-/* A sequence as it lies in a batch: step t begins at x[t * stride]. */
+/* A sequence within a batch: step t begins at x[t * stride]. */
 struct sequence {
     const float *x;
     size_t stride;
     int steps, label;
 };
 
-/* A whole data set as its task feeds it to the network: scaled. */
+/* A whole data set, scaled and batched as its task feeds it to the network. */
 struct set {
     unroll_dataset *data;
     struct part *part;
@@ -36,9 +37,9 @@ struct set {
 static void open_set(unroll_model *model, const char *path, struct set *set)
 {
     const struct task *task;
-    unroll_dataset_config reading = unroll_data_default();
+    unroll_dataset_config reading = unroll_dataset_config_default();
     reading.model = model;
-    check(unroll_data_open(path, &reading, &set->data));
+    check(unroll_dataset_open(path, &reading, &set->data));
     const struct task_request request = {.data = set->data, .model = model, .ranks = 1};
     check(task_find(NULL, model, set->data, &task));
     check(task_check(task, model, set->data, NULL));
@@ -53,7 +54,7 @@ static void close_set(struct set *set)
 {
     feed_end(&set->feed);
     part_free(set->part);
-    unroll_data_free(set->data);
+    unroll_dataset_free(set->data);
 }
 
 static void visit(struct set *set, void (*see)(void *arg, const struct sequence *), void *arg)
@@ -74,7 +75,7 @@ static void visit(struct set *set, void (*see)(void *arg, const struct sequence 
 
 /* ---- formats --------------------------------------------------------------------------- */
 
-/* inputs [steps, rows, width]: NULL while they are counted; shorter sequences end with zeros. */
+/* inputs [steps, rows, width]; NULL while the frames are counted. Shorter sequences are padded with zeros. */
 struct frames {
     float *inputs;
     size_t width;
@@ -130,7 +131,7 @@ static void answer(void *arg, const struct sequence *s)
             unroll_integer_reset(a->integer[way]);
         for (int t = 0; t < s->steps; t++) {
             const float *x = s->x + (size_t)t * s->stride;
-            check(way == FLOATS ? unroll_stream_step(a->stream, x, a->y)
+            check(way == FLOATS ? unroll_stream_step(a->stream, NULL, x, a->y)
                                 : unroll_integer_step(a->integer[way], NULL, x, a->y));
         }
         for (int i = 1; i < a->outputs; i++) best = a->y[i] > a->y[best] ? i : best;
@@ -145,8 +146,9 @@ int main(int words, char *word[])
     struct frames frames = {0};
     struct set test = {0};
     struct answers a = {0};
-    unroll_calibration calibration = unroll_calibration_default();
-    const unroll_stream_config config = unroll_stream_default();
+    unroll_integer_config calibration = unroll_integer_config_default();
+    unroll_stream_config config = unroll_stream_config_default();
+    calibration.raw = config.raw = 1; /* the parts of a data set are scaled */
     if (words != 4) {
         fprintf(stderr, "usage: accuracy MODEL TRAINING-SET TEST-SET\n");
         return UNROLL_USAGE;

@@ -1,5 +1,6 @@
-/* How long each program of a ragged session takes to compile on an XLA device: the first training step of a batch of
- * that size less the second, which runs what the first compiled. Not a measurement of the steps themselves.
+/* Measures how long each program of a ragged session takes to compile on an XLA device: the time of the first
+ * training step at a batch size less that of the second, which reuses the program. Not a measurement of the steps
+ * themselves.
  *     gcc -O2 -Iinclude bench/buckets.c build/libunroll.a -ljansson -lm -pthread -ldl -o build/buckets
  *     build/buckets DEVICE CELL L,T,B,I,H */
 #include "unroll_train.h"
@@ -26,17 +27,17 @@ static void check(unroll_status status)
     exit(1);
 }
 
-/* A training step whose loss is looked at: it has ended. */
+/* Returns the seconds of a training step. Reading the loss waits for the end of the step. */
 static double seconds_of_step(unroll_session *session, const unroll_batch *batch)
 {
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = { .size = sizeof result };
     double begin = now();
-    check(unroll_step(session, batch, &rates, &result));
+    check(unroll_session_step(session, batch, &rates, &result));
     return now() - begin;
 }
 
-/* The first `some` rows last `length` steps, the others none. */
+/* Times a batch whose first `some` rows have `length` steps and whose other rows are empty. */
 static void time_bucket(unroll_session *session, unroll_batch *batch, int32_t *lengths, int length, int some)
 {
     for (int i = 0; i < rows; i++)
@@ -49,8 +50,8 @@ static void time_bucket(unroll_session *session, unroll_batch *batch, int32_t *l
 
 int main(int argc, char **argv)
 {
-    unroll_spec spec = unroll_spec_default();
-    unroll_session_config config = unroll_session_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *model;
     unroll_session *session;
     if (argc != 4 || sscanf(argv[3], "%d,%d,%d,%d,%d", &spec.layers, &steps, &rows, &inputs, &spec.hidden) != 5) {

@@ -1,9 +1,9 @@
-# Draws grouped bars as an SVG: percent of the peak by shape, one bar for each library. Plain text out, no
-# library; colours by the reader's scheme, so that the picture reads on light and on dark pages.
+# Draws grouped bars as an SVG: percent of the peak by shape, one bar per library. Needs no plotting library. The colors
+# follow the reader's color scheme, so that the chart is readable on light and dark pages.
 from xml.sax.saxutils import escape
 
-# Light and dark; told apart by colour-blind readers too (after Okabe and Ito).
-COLOURS = {
+# For light and dark pages; distinguishable for color-blind readers (after Okabe and Ito).
+COLORS = {
     "Unroll": ("#0b5fb0", "#58a6ff"),
     "oneDNN 2": ("#e08a00", "#f0a830"),
     "oneDNN 3": ("#b8860b", "#c9a227"),
@@ -20,8 +20,8 @@ def slug(name):
 
 
 def style():
-    light = "".join(f".{slug(name)}{{fill:{pair[0]}}}" for name, pair in COLOURS.items())
-    dark = "".join(f".{slug(name)}{{fill:{pair[1]}}}" for name, pair in COLOURS.items())
+    light = "".join(f".{slug(name)}{{fill:{pair[0]}}}" for name, pair in COLORS.items())
+    dark = "".join(f".{slug(name)}{{fill:{pair[1]}}}" for name, pair in COLORS.items())
     return (
         "<style>text{font:12px system-ui,sans-serif;fill:#57606a}.title{font-weight:600;font-size:13px;"
         "fill:#24292f}.value{font-size:10px}.grid{stroke:#d0d7de}"
@@ -48,7 +48,7 @@ def legend(names):
 
 
 def bars(groups, top):
-    """Bars of one group touch; each has its library's name and value as a tooltip, ours the value above it."""
+    """Draws the bars, which touch within a group; each has its value above it, and a tooltip."""
     parts, bottom = [], top + TITLE + HEIGHT
     room = (WIDTH - MARGIN - 8) / len(groups)
     for index, (label, values) in enumerate(groups):
@@ -79,7 +79,7 @@ def panel(title, groups, top):
 
 def svg(panels):
     tall = LEGEND + len(panels) * (TITLE + HEIGHT + FOOT)
-    used = [name for name in COLOURS if any(name in values for _, groups in panels for _, values in groups)]
+    used = [name for name in COLORS if any(name in values for _, groups in panels for _, values in groups)]
     parts = legend(used)
     for index, (title, groups) in enumerate(panels):
         parts += panel(title, groups, LEGEND + index * (TITLE + HEIGHT + FOOT))

@@ -1,9 +1,9 @@
-/* What more cores than there are would make of the regimes of regimes.txt: each thread's part of every operation is
- * run alone on one core, with nobody to wait for, and timed by the processor's time; an operation takes as long as the
- * slowest part, its barriers and what is handed between cores are added at assumed prices. Not a measurement of threads.
+/* Estimates the regimes of regimes.txt on more cores than the machine has. Each thread's part of every operation
+ * runs alone on one core, without waiting at barriers, and is timed in CPU time. An operation takes as long as its
+ * slowest part. Barriers and data passed between cores are added at assumed costs. Not a measurement of threads.
  *     build/cores bench/regimes.txt [PART [NAME]] */
-#include "device/cpu/division.h"
-#include "device/cpu/executable_parts.h"
+#include "device/cpu/recurrent/division.h"
+#include "device/cpu/executor/executable_parts.h"
 #include "session/session.h"
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 
 enum { MOST = 64, SIZES = 6, RUNS = 3 };
-#define BARRIER 400.0     /* nanoseconds of a level of a barrier: division.c's */
-#define BYTES_HANDED 3.5  /* a nanosecond, from the cache of another core: division.c's */
+#define BARRIER 400.0     /* nanoseconds for one level of a barrier, as in division.c */
+#define BYTES_HANDED 3.5  /* bytes per nanosecond from another core's cache, as in division.c */
 
 static const int sizes[SIZES] = { 2, 4, 8, 16, 32, 64 };
 
@@ -22,12 +22,12 @@ struct regime {
     int layers, steps, rows, input, hidden;
 };
 
-/* Seconds of all operations. */
+/* Seconds, summed over all operations. */
 struct price {
     double alone, parts, barriers, handed;
 };
 
-static struct barrier alone; /* whoever comes passes; counts are kept */
+static struct barrier alone; /* every thread passes at once; only the counts are used */
 
 static void check(unroll_status status)
 {
@@ -52,13 +52,13 @@ static unroll_session *open_session(const struct regime *r, unroll_model **model
 {
     const bool text = !strcmp(r->pass, "text");
     unroll_session *session = NULL;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = r->cell, spec.layers = r->layers, spec.hidden = r->hidden, spec.input = r->input;
     spec.bidirectional = !strcmp(r->form, "both");
     if (text)
         spec.tokens = 1, spec.output = r->input, spec.loss = "xent";
     check(unroll_model_new(&spec, 1, model));
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     c.mode = text ? UNROLL_TRAIN : !strcmp(r->pass, "train") ? UNROLL_MODULE : UNROLL_INFER;
     c.steps = r->steps, c.rows = r->rows, c.lengths = !strcmp(r->form, "ragged");
     c.input_gradient = c.mode == UNROLL_MODULE;
@@ -69,7 +69,8 @@ static unroll_session *open_session(const struct regime *r, unroll_model **model
     return session;
 }
 
-/* So that all buffers hold what they do in use. Updates change nothing: they are run many times. */
+/* Runs the session once, so that all buffers hold realistic values. The learning rate is 0, because updates run many
+ * times and must not change the weights. */
 static void run_once(const struct regime *r, unroll_session *s)
 {
     const size_t places = (size_t)r->steps * (size_t)r->rows, numbers = places * (size_t)(r->input + 2 * r->hidden);
@@ -91,14 +92,14 @@ static void run_once(const struct regime *r, unroll_session *s)
     else
         batch.tokens = batch.targets = tokens;
     if (s->config.mode == UNROLL_TRAIN) {
-        check(unroll_step(s, &batch, &rates, &result));
+        check(unroll_session_step(s, &batch, &rates, &result));
     } else {
         char name[32];
         snprintf(name, sizeof name, "d.y.l%d", r->layers - 1);
-        check(unroll_forward(s, &batch));
+        check(unroll_session_forward(s, &batch));
         if (s->config.mode == UNROLL_MODULE) {
-            check(unroll_write(s, name, x, unroll_count(s, name)));
-            check(unroll_backward(s));
+            check(unroll_session_write(s, name, x, unroll_session_count(s, name)));
+            check(unroll_session_backward(s));
         }
     }
     free(x);
@@ -110,7 +111,7 @@ static void run_once(const struct regime *r, unroll_session *s)
 
 static unsigned passes_of(int me) { return atomic_load(&alone.group[me / BARRIER_GROUP].count); }
 
-/* The fastest of some runs; *meetings: barriers on the way. */
+/* Returns the seconds of the fastest of several runs. *meetings: the number of barriers the thread passes. */
 static double part_seconds(struct executable *in, int op, int me, int team, unsigned *meetings)
 {
     double best = INFINITY;
@@ -125,7 +126,8 @@ static double part_seconds(struct executable *in, int op, int me, int team, unsi
     return best;
 }
 
-/* What comes from other cores in a step whose units are divided, as rnn_parts.h asks for the division. */
+/* Returns the estimated seconds of data passed between cores when the units of a step are divided. The division is
+ * computed as in rnn_parts.h. */
 static double handed_seconds(const struct call *call, int team)
 {
     const struct tensor *g = &call->view[RNN_G], *w = &call->view[RNN_W];
@@ -156,7 +158,7 @@ static void add_op(struct executable *in, int op, int team, struct price *sum)
         return;
     }
     sum->parts += slowest;
-    sum->barriers += 1e-9 * BARRIER * barrier_depth(team) * (2 + most); /* at its begin and end, too */
+    sum->barriers += 1e-9 * BARRIER * barrier_depth(team) * (2 + most); /* and at both ends */
     if ((kind == OP_RNN || kind == OP_RNN_BACK) && most > 0)
         sum->handed += handed_seconds(&in->call[op], team);
 }

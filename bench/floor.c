@@ -1,6 +1,7 @@
-/* What a lone row's steps cannot beat: the time that its weights take to come, each vector of them loaded
- * and added once, to and fro, as kernels walk them. No product, no gates, no call, no waiting of threads for each
- * other. Answers the protocol of bench/peer.py; refuses all but lone rows, for whom alone reading is a floor. */
+/* A lower bound for the steps of a single row: the time to load the weights. Each vector is loaded and added once,
+ * alternately forward and backward, as the kernels do. There are no products, no gates, no calls and no
+ * synchronization of threads. Speaks the protocol of bench/peer.py. Refuses everything but single rows, the only
+ * case that reading bounds. */
 #include <omp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,28 +16,26 @@ typedef float vector __attribute__((vector_size(LINE), aligned(LINE)));
 
 struct floor {
     vector *weights;
-    size_t lines;           /* of all that a step reads */
-    int steps, repeats;     /* of one run; runs that one time is the mean of */
+    size_t lines;       /* cache lines that one step reads */
+    int steps, repeats; /* steps of a run; runs averaged for one time */
 };
 
 static double ms[MAX_RUNS];
 
-/* TURNS sums, so that no add waits for the one before. */
+/* Sums `lines` lines in TURNS accumulators, so that no addition waits for the one before. */
 static vector sweep(const vector *weights, size_t lines, bool back)
 {
-    vector sum[TURNS] = { 0 };
+    vector sum[TURNS] = {0};
     const ptrdiff_t way = back ? -TURNS : TURNS;
     const vector *at = back ? weights + lines - TURNS : weights;
     for (size_t done = 0; done < lines; done += TURNS, at += way)
 #pragma GCC unroll 8
-        for (int i = 0; i < TURNS; i++)
-            sum[i] += at[i];
-    for (int i = 1; i < TURNS; i++)
-        sum[0] += sum[i];
+        for (int i = 0; i < TURNS; i++) sum[i] += at[i];
+    for (int i = 1; i < TURNS; i++) sum[0] += sum[i];
     return sum[0];
 }
 
-/* Every thread reads its share. */
+/* Runs all steps. Each thread reads its share of the weights. */
 static void run(const struct floor *f)
 {
 #pragma omp parallel
@@ -45,35 +44,29 @@ static void run(const struct floor *f)
         const vector *own = f->weights + share * (size_t)omp_get_thread_num();
         for (int step = 0; step < f->steps * f->repeats; step++) {
             vector sum = sweep(own, share, step % 2);
-            __asm__ volatile("" : : "x"(sum));          /* else nobody wants it */
+            __asm__ volatile("" : : "x"(sum)); /* keeps the sum alive */
         }
     }
 }
 
-static int gates_of(const char *cell)
-{
-    return !strcmp(cell, "lstm") ? 4 : !strcmp(cell, "rnn") ? 1 : 3;
-}
+static int gates_of(const char *cell) { return !strcmp(cell, "lstm") ? 4 : !strcmp(cell, "rnn") ? 1 : 3; }
 
-static int bytes_of(const char *type)
-{
-    return !strcmp(type, "fp32") ? 4 : !strcmp(type, "bf16") ? 2 : 1;
-}
+static int bytes_of(const char *type) { return !strcmp(type, "fp32") ? 4 : !strcmp(type, "bf16") ? 2 : 1; }
 
-/* NULL, or why there is no such floor. */
+/* Allocates the weights of a request. Returns NULL, or why there is no bound for it. */
 static const char *prepare(struct floor *f, const char *line)
 {
     char cell[16], pass[16], type[8];
     int layers, steps, rows, input, hidden, directions, ragged;
     if (sscanf(line, "prepare %15s %15s %7s %d %d %d %d %d %d %d", cell, pass, type, &layers, &steps, &rows, &input,
                &hidden, &directions, &ragged) != 10)
-        return "no such request";
+        return "unknown request";
     const bool streams = !strcmp(pass, "stream");
     if (rows != 1 || layers != 1 || directions != 1 || ragged || (!streams && strcmp(pass, "infer")))
-        return "only of a lone row that goes forward is reading a floor";
-    const int width = hidden + (streams ? input : 0);       /* of a sequence, x's weights are read once for all steps */
+        return "a floor exists only for one row of a forward layer";
+    const int width = hidden + (streams ? input : 0); /* in a sequence, x's weights are read once for all steps */
     const size_t bytes = (size_t)gates_of(cell) * (size_t)hidden * (size_t)width * (size_t)bytes_of(type);
-    *f = (struct floor){ .lines = bytes / LINE, .steps = steps, .repeats = streams ? STEPS_A_RUN : 1 };
+    *f = (struct floor){.lines = bytes / LINE, .steps = steps, .repeats = streams ? STEPS_A_RUN : 1};
     f->weights = aligned_alloc(ROOM, (f->lines * LINE / ROOM + 1) * ROOM);
     if (!f->weights)
         return "no memory";
@@ -102,7 +95,7 @@ static void answer_run(const struct floor *f, double seconds)
 
 int main(void)
 {
-    struct floor f = { 0 };
+    struct floor f = {0};
     char line[256];
     double seconds;
     while (fgets(line, sizeof line, stdin)) {

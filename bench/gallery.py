@@ -1,6 +1,6 @@
-# Writes docs/guide/gallery.md: every task with its command, time, score and picture, from one run each (the rows of tasks.py).
-# Not a comparison with others (tasks.sh). Usage: bench/gallery.py DATA FOLDER_OF_DOCS [--only NAME,..]; pages keep what
-# is not run.
+# Writes docs/guide/gallery.md: each task with its command, time, score and picture, from one run (the rows of
+# tasks.py). Not a comparison with other libraries (see tasks.sh). Usage: bench/gallery.py DATA FOLDER_OF_DOCS [--only
+# NAME,..]. Sections that are not run again stay as they are.
 import argparse
 import os
 import re
@@ -40,7 +40,7 @@ ROWS = [
 
 
 def make_anomaly(folder, rows=6000):
-    """A noisy daily wave; in the last thousand rows one step in fifty is off. Returns no optimum."""
+    """Writes a noisy daily wave; in the last thousand rows one step in fifty is a fault. Returns no optimum."""
     import math
     import random
 
@@ -59,11 +59,17 @@ tasks.MAKERS["anomaly"] = make_anomaly
 
 
 def shown(words, folder, given):
-    """As a user would type it in the folder of the data."""
+    """Returns the command as a user would type it in the folder of the data."""
     line = " ".join(shlex.quote(word) for word in words)
     for place in (os.path.join(folder, ""), os.path.join(os.path.realpath(given.data), "")):
         line = line.replace(place, "")
     return re.sub(r"(?<= )[\w-]+/(?:[\w-]+/)?(?=[\w.-]+\.(?:ts|tsv|txt|gz)\b)", "", line)
+
+
+def commands(source, path, options, folder, given):
+    """Returns the commands of a section: the one that cuts the file, if only its first rows are read, and the training."""
+    cut = [f"head -n {source['rows']} {os.path.basename(source['data'])} > {os.path.basename(path)}"] if "rows" in source else []
+    return [*cut, shown(["unroll", "train", path, *options], folder, given)]
 
 
 def make_section(row, given, folder):
@@ -81,8 +87,8 @@ def make_section(row, given, folder):
     what = "curves" if row.get("curves") else "answers"
     subprocess.run([given.unroll, "plot", out, "--what", what, "-o", os.path.join(given.docs, picture)], check=True,
                    capture_output=True)
-    command = shown(["unroll", "train", path, *options], folder, given)
-    return f"## {row['title']}\n\n```console\n$ {command}\n{said}\n```\n\n{seconds:.0f} s.\n\n![{row['title']}]({picture})\n"
+    typed = "\n".join(f"$ {command}" for command in commands(source, path, options, folder, given))
+    return f"## {row['title']}\n\n```console\n{typed}\n{said}\n```\n\n{seconds:.0f} s.\n\n![{row['title']}]({picture})\n"
 
 
 def main():

@@ -1,8 +1,10 @@
-/* What the arithmetic of a cell's step costs, without its products: processor cycles for 16 units of one row, forward
- * with what backward needs, and backward, from the first cache. Not a comparison with anyone.
- *     gcc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/gates.c build/libunroll.a -ljansson -lm -pthread -ldl -o build/gates
+/* Measures the arithmetic of a cell's step without its products: cycles per 16 units of one row, forward (with the
+ * values that backward needs) and backward, with all data in the first-level cache. Not a comparison with other
+ * libraries.
+ *     gcc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/gates.c build/libunroll.a -ljansson -lm -pthread -ldl -o
+ *     build/gates
  *     build/gates [avx2|avx512] */
-#include "cells/cell.h"
+#include "nn/cells/cell.h"
 #include <immintrin.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@ static struct fields fields_at(int array)
     return (struct fields){ memory[array], ROWS * UNITS, UNITS };
 }
 
-/* Ticks of the time stamp for a cycle: a multiply-add waits LATENCY cycles for the one before it, on Intel's processors
+/* Returns the time-stamp ticks of a cycle. In a chain, a multiply-add takes LATENCY cycles, on Intel's processors
  * since Skylake and on AMD's since Zen. */
 __attribute__((target("fma")))
 static double ticks_of_cycle(void)
@@ -30,7 +32,7 @@ static double ticks_of_cycle(void)
     return (double)(__rdtsc() - begin) / INTERMEDIATES / LATENCY;
 }
 
-/* The least of many calls: other load only ever adds. */
+/* Returns the minimum of many calls, in cycles per tile: other load can only add time. */
 static double cycles(cell_kernel *kernel, const struct cell_step *step)
 {
     double best = INFINITY, cycle = INFINITY;

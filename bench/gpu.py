@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures Unroll beside PyTorch and cuDNN on a GPU and writes bench/RESULTS-gpu.md; `make gpu-bench` calls it.
+"""Compares Unroll with PyTorch and cuDNN on a GPU and writes bench/RESULTS-gpu.md; `make gpu-bench` calls it.
 
-In each regime of bench/regimes-gpu.txt all take turns, and the median of a turn's runs counts, of its best turn. All are
-timed by CUDA events around a run, with inputs that lie on the GPU: ours is `unroll bench`, which says which clock it had;
-a time of the host is not taken. It needs a GPU, and no network; peers that are not here are left out."""
+In each regime of bench/regimes-gpu.txt the libraries take turns. Each turn gives the median of its runs, and the best
+turn counts. All are timed by CUDA events around a run, with inputs in GPU memory. Ours is `unroll bench`, which reports
+its clock; times of the host are rejected. It needs a GPU, but no network. Peers that are not installed are left out."""
 import argparse
 import datetime
 import glob
@@ -22,7 +22,7 @@ TABLE = os.path.join(HERE, "regimes-gpu.txt")
 CELLS, PRECISIONS = ("lstm", "gru", "rnn"), ("fp32", "tf32", "bf16", "fp16")
 PASSES = ("infer", "train")
 PEERS = ("PyTorch", "cuDNN")
-SECONDS, ROUNDS, PATIENCE = 0.15, 3, 6      # of a turn; turns; seconds after which there is no third
+SECONDS, ROUNDS, PATIENCE = 0.15, 3, 6      # seconds of a turn; turns; seconds after which the third is skipped
 LIMIT = 60                                  # seconds for one answer of a peer or of ours
 
 
@@ -34,14 +34,14 @@ class Regime:
     dtype: str
     shape: tuple  # layers, steps, rows, inputs, hidden units
     form: str
-    floors: tuple  # ms forward, ms backward; empty: nobody estimated them
+    floors: tuple  # ms forward, ms backward; empty: not estimated
 
     @property
     def key(self):
         return f"{self.part}/{self.name}"
 
     def floor(self, purpose):
-        """ms; a training pass is both ways. None: not estimated."""
+        """Returns ms, of both passes for training; None: not estimated."""
         return None if not self.floors else self.floors[0] if purpose == "infer" else sum(self.floors)
 
     def request(self, purpose):
@@ -61,7 +61,7 @@ def parse_line(line):
 
 
 def read(only=""):
-    """The regimes whose part or key is a word of `only`; all if it is empty."""
+    """Returns the regimes whose part or key is a word of `only`; all if it is empty."""
     with open(TABLE) as file:
         lines = [line.split("#")[0].strip() for line in file]
     regimes, words = [parse_line(line) for line in lines if line], only.replace(",", " ").split()
@@ -75,7 +75,7 @@ def read(only=""):
 
 
 class Unroll:
-    """`unroll bench`, anew for each turn."""
+    """`unroll bench`, started again for each turn."""
 
     def __init__(self, options, regime, purpose):
         self.command = [options.unroll, "bench", "--device", "cuda", "--json", "--cell", regime.cell, "--pass", purpose,
@@ -100,14 +100,14 @@ def parse_ours(code, out, err):
 
 
 def better(kept, turn):
-    """The turn with the smaller median; a refusal stays."""
+    """Returns the turn with the smaller median; a refusal stays."""
     if "refused" in kept or ("ms_median" in kept and turn.get("ms_median", 0) >= kept["ms_median"]):
         return kept
     return {**kept, **turn}
 
 
 def nvidia_libraries():
-    """Folders of NVIDIA's libraries that PyTorch brings: we and cuDNN look for cuBLAS in the loader's path."""
+    """Returns the folders of the NVIDIA libraries in PyTorch's packages, where Unroll and cuDNN find cuBLAS."""
     return sorted({os.path.dirname(path) for folder in sys.path
                    for path in glob.glob(os.path.join(folder, "nvidia", "**", "lib", "*.so*"), recursive=True)})
 
@@ -117,7 +117,7 @@ def start_cudnn(options):
 
 
 class Absent:
-    """A peer that is not on this machine."""
+    """A peer that is not installed."""
 
     def ask(self, _line):
         return self
@@ -155,14 +155,14 @@ def measure(options, torch, regime, purpose):
 
 
 def ratio(answers):
-    """Time of the best peer by ours; None if one of the two is missing."""
+    """Returns the time of the best peer divided by ours; None if either is missing."""
     theirs = [answers[name]["ms_median"] for name in PEERS if "ms_median" in answers.get(name, {})]
     ours = answers.get("Unroll", {}).get("ms_median")
     return min(theirs) / ours if theirs and ours else None
 
 
 def parts(results):
-    """A row for each part and pass: geometric means of each peer's time by ours."""
+    """Yields a row for each part and pass: geometric means of each peer's time divided by ours."""
     found = {}
     for regime, purpose, answers in results:
         ours = answers["Unroll"].get("ms_median")
@@ -200,12 +200,12 @@ def geometric_mean(numbers):
     return product ** (1 / len(numbers)) if numbers else None
 
 
-PAGE = """# Unroll beside PyTorch and cuDNN on a GPU
+PAGE = """# Unroll compared with PyTorch and cuDNN on a GPU
 
 %s. Written by `make gpu-bench%s`; build %s.
 
-Medians in ms; ratio: the best peer's time by ours, so more than 1 is faster. All are
-timed by CUDA events around a run; inputs lie on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
+Medians in ms. The ratio is the best peer's time divided by ours: above 1, Unroll is faster. All runs are
+timed by CUDA events; inputs are stored on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
 cuDNN is called directly, its algorithm the fastest of four. *persistent*: our recurrences take one launch each
 (docs/internals/cuda-recurrences.md). *both*: forward and backward. Floors are estimates for an H200 (bench/regimes-gpu.txt).
 
@@ -241,7 +241,7 @@ def fail(sentence):
 
 
 def device_of(options):
-    """What `unroll devices` says of the GPU: its name and the driver's version. Without one nothing is measured."""
+    """Returns the GPU's name from `unroll devices` and the driver's version. Exits if there is no GPU."""
     done = subprocess.run([options.unroll, "devices"], capture_output=True, text=True)
     lines = [line.split(None, 1)[1] for line in done.stdout.splitlines() if line.startswith("cuda ")]
     if not lines or lines[0].startswith("none"):

@@ -1,7 +1,6 @@
-/* Measures an exchange through L2 and nothing else, in cycles a round: 2 groups of 48 blocks send 256 bytes each,
- * packets of 16 bytes that are empty at first, and read those of all. Rows: as lines that four blocks write; columns:
- * as lines that one block writes. Stands alone; every wait ends after LIMIT
- * tries (0 cycles). */
+/* Measures only an exchange through L2, in cycles per round. Two groups of 48 blocks send 256 bytes per block, in
+ * packets of 16 bytes that are empty at first, and read the packets of their group. Rows: four blocks write a line;
+ * columns: one block writes a line. Standalone. Every wait ends after LIMIT tries (and reports 0 cycles). */
 #include <cstdio>
 #include <cstdint>
 #include <cstdlib>

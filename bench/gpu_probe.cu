@@ -1,7 +1,7 @@
-/* Measures what src/device/cuda/cycles.h lists, in cycles of a multiprocessor: loads from L2 and shared memory, the way
- * from a store to another multiprocessor's load, barriers, fences, stores between blocks of a cluster, products of a
- * warp, bytes a cycle out of L2. Stands alone: it links only the CUDA runtime. Prints one line a number.
- * Every wait ends after LIMIT tries, and the line then says so. */
+/* Measures the numbers of extensions/cuda/kernels/cycles.h, in cycles of a multiprocessor: loads from L2 and shared
+ * memory, the latency from a store to another multiprocessor's load, barriers, fences, stores between the blocks of
+ * a cluster, the products of a warp, and bytes per cycle from L2. Standalone: links only the CUDA runtime. Prints
+ * one line per number. Every wait ends after LIMIT tries, which its line then reports. */
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -90,7 +90,7 @@ template <int WHAT> __global__ void latency(float *out, uint32_t *cycles, uint32
         cycles[0] = (uint32_t)((end - begin) / N);
 }
 
-/* ---- all of a block: products at full rate ------------------------------------------------- */
+/* ---- a whole block: products at full rate ------------------------------------------------- */
 
 template <bool TF32, int CHAINS> __global__ void mma_rate(float *out, uint32_t *cycles, uint32_t seed)
 {
@@ -109,7 +109,7 @@ template <bool TF32, int CHAINS> __global__ void mma_rate(float *out, uint32_t *
 
 /* ---- two blocks over L2 -------------------------------------------------------------------- */
 
-/* Blocks 0 and `other` send one packet to and fro; each round has a place of its own. */
+/* Blocks 0 and `other` send one packet back and forth. Each round has its own location. */
 __global__ void l2_ping(unsigned char *at, uint32_t other, uint32_t *cycles)
 {
     if (threadIdx.x != 0 || (blockIdx.x != 0 && blockIdx.x != other))
@@ -135,7 +135,7 @@ __global__ void l2_ping(unsigned char *at, uint32_t other, uint32_t *cycles)
         cycles[0] = (uint32_t)((clock64() - begin) / (2 * (ROUNDS - 100)));
 }
 
-/* All blocks of a group send `bytes` of their own each round and read those of all: an exchange and nothing else. */
+/* In each round every block sends `bytes` of its own and reads the bytes of all. Measures only the exchange. */
 __global__ void l2_exchange(unsigned char *at, uint32_t bytes, uint32_t rounds, uint32_t *cycles)
 {
     const uint32_t all = bytes * gridDim.x;
@@ -172,7 +172,7 @@ __global__ void l2_exchange(unsigned char *at, uint32_t bytes, uint32_t rounds, 
         cycles[0] = (uint32_t)((clock64() - begin) / (rounds - 8));
 }
 
-/* Bytes a cycle out of L2, all multiprocessors at once, each the whole of `bytes`; 8 loads under way. */
+/* Measures the bytes per cycle from L2 when all multiprocessors read the whole of `bytes`, with 8 loads in flight. */
 __global__ void l2_rate(const unsigned char *at, uint32_t bytes, int repeat, uint32_t *out, uint32_t *cycles)
 {
     uint32_t sum = 0;
@@ -195,7 +195,7 @@ __global__ void l2_rate(const unsigned char *at, uint32_t bytes, int repeat, uin
 
 /* ---- a cluster ----------------------------------------------------------------------------- */
 
-/* Block 0 and the last one of a cluster send 16 bytes to and fro by st.async. */
+/* Block 0 and the last block of a cluster send 16 bytes back and forth with st.async. */
 __global__ void cluster_ping(uint32_t last, uint32_t *cycles)
 {
     __shared__ __align__(16) uint64_t place[2];

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the peers: oneDNN 2 from Debian, the others from PyPI into an environment of their own. What is there
-# stays as it is. Usage: install.sh FOLDER
+# Installs the peers: oneDNN 2 from Debian, the others from PyPI into a virtual environment. Installed peers stay as
+# they are. Usage: install.sh FOLDER
 folder=$1
 here=$(dirname "$0")
 "$here"/../tools/install.sh libdnnl-dev python3-venv || {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Data larger than memory: a text of 2 GB and a table of 20 million rows train within 500 MB of memory of their own.
-The data are made here, and removed. Usage: bench/large.py [--unroll build/unroll] [--folder DIR] [--part N] [--json]
+"""Trains on data larger than memory: a text of 2 GB and a table of 20 million rows, within 500 MB of private memory.
+The data are generated and then removed. Usage: bench/large.py [--unroll build/unroll] [--folder DIR] [--part N]
+[--json]
 
-What is counted is the anonymous memory of the process (RssAnon of /proc), every 20 ms: pages of mapped files are the
-system's, which takes them back when it needs them. Of each file the first run parses it into the cache and trains, the
-second finds it there. --part N: an Nth of the data."""
+Every 20 ms it reads the anonymous memory of the process (RssAnon of /proc). Pages of mapped files do not count, because
+the system can reclaim them. The first run on a file parses it into the cache and trains; the second run finds it in the
+cache. --part N: an Nth of the data."""
 
 import argparse
 import json
@@ -21,7 +22,7 @@ TEXT_BYTES, ROWS = 2 * 10**9, 20 * 10**6
 
 
 def make_text(path, part):
-    """Lines of words drawn by chance, 4 MB of them; then the same lines in other orders."""
+    """Writes 4 MB of lines of random words, then the same lines in other orders."""
     draw = random.Random(1)
     words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(5000)]
     lines = [" ".join(draw.choices(words, k=12)) for _ in range(60000)]
@@ -32,7 +33,7 @@ def make_text(path, part):
 
 
 def make_table(path, part):
-    """Four numbers a row: a day's swing, two walks, noise."""
+    """Writes four numbers per row: a daily cycle and three random columns."""
     draw = random.Random(2)
     rest = [f"{draw.random():.3f},{draw.gauss(0, 1):.3f},{draw.randint(0, 999)}\n" for _ in range(100003)]
     swing = [f"{10 + 5 * abs(hour - 12) + draw.random():.3f}," for _ in range(1001) for hour in range(24)]
@@ -44,7 +45,7 @@ def make_table(path, part):
 
 
 def anonymous(pid):
-    """Bytes; 0: the process has ended."""
+    """Returns bytes; 0: the process has ended."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon:")), 0)

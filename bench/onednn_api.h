@@ -1,6 +1,6 @@
-/* What differs between versions 2 and 3 of oneDNN's C interface, under one set of names: memory descriptors
- * (a struct, then a handle) and recurrent primitives (a description first, then arguments in one call).
- * Everything else the driver calls is the same in both. */
+/* Gives versions 2 and 3 of oneDNN's C interface the same names where they differ: memory descriptors (a struct,
+ * then a handle) and recurrent primitives (a description first, then arguments in one call). All other functions
+ * that the driver calls are the same in both. */
 #ifndef BENCH_ONEDNN_API_H
 #define BENCH_ONEDNN_API_H
 
@@ -31,7 +31,7 @@ static inline desc new_desc(int dimensions, const dnnl_dims_t sizes, dnnl_data_t
     bool sound = !dnnl_memory_desc_create_with_tag(&made, dimensions, sizes, type, tag);
 #endif
     if (!sound)
-        abort(); /* sizes were checked: memory is gone */
+        abort(); /* the sizes were checked, so there is no memory */
     return made;
 }
 
@@ -45,7 +45,7 @@ static inline void free_desc(desc d)
 #endif
 }
 
-/* Runs of arguments that all cells have in this order. */
+/* Sequences of arguments that all cells share. */
 #define INPUTS(d) d[SRC], d[SRC_ITER]
 #define MATRICES(d) d[WEIGHTS], d[WEIGHTS_ITER]
 #define OUTPUTS(d) d[BIAS], d[DST], d[DST_ITER]

@@ -1,5 +1,5 @@
-# A recurrent network as an ONNX model with random weights, for the peers that run ONNX files.
-# ONNX lays weights out by gates [directions, gates x hidden, inputs]; their order does not matter to speed.
+# A recurrent network as an ONNX model with random weights, for the peers that run ONNX files. ONNX stores weights by
+# gate [directions, gates x hidden, inputs]; the order of the gates does not affect the speed.
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -36,7 +36,7 @@ def layer(request, index, source, initializers):
 
 
 def network(request):
-    """The serialized model. Inputs x [T, B, I] and the states, outputs y and the states."""
+    """Returns the serialized model, the sizes of its inputs (x [T, B, I] and the states), and its outputs' names."""
     if request.purpose in ("train", "text"):
         raise Refused("it does not train")
     if request.ragged or (request.layers > 1 and request.directions > 1):

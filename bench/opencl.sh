@@ -1,5 +1,6 @@
 #!/bin/sh
-# The OpenCL device beside the CPU's, in turns: the best of each, and their ratio. Usage: bench/opencl.sh UNROLL [TURNS]
+# Compares the OpenCL device with the CPU, in turns: the best of each, and their ratio. Usage: bench/opencl.sh UNROLL
+# [TURNS]
 unroll=${1:-build/unroll} turns=${2:-3}
 rate() { "$unroll" bench --device "$1" --cell "$2" --shape "$3" --pass "$4" --seconds 1 --json | tail -n 1 | sed -nE 's/.*"gflops": ?([0-9.]+).*/\1/p'; }
 "$unroll" devices | grep '^opencl'

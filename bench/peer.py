@@ -1,15 +1,15 @@
-# The peers' side of the benchmark's protocol, for peers that speak Python. Lines on standard input:
+# The peers' side of the benchmark's protocol, for peers in Python. Lines on standard input:
 #     prepare CELL PASS DTYPE LAYERS STEPS ROWS INPUT HIDDEN DIRECTIONS RAGGED    once for each process
 #     run SECONDS
-# Each is answered by one line of JSON: {"version"} or {"refused"}; then {"ms", "ms_median", "runs"}.
+# The answer to each is one line of JSON: {"version"} or {"refused"}; then {"ms", "ms_median", "runs"}.
 import json
 import sys
 import time
 from dataclasses import dataclass
 
 MIN_RUNS = 1
-STEPS_A_RUN = 64  # a streaming step is timed as the mean over so many: a clock costs too
-UPDATES_A_RUN = 30  # of a language model, likewise: what counts is how fast it goes on
+STEPS_A_RUN = 64  # a streaming step's time is the mean of these, because the clock takes time too
+UPDATES_A_RUN = 30  # of a language model, averaged as well: sustained speed counts
 
 
 class Refused(Exception):
@@ -31,7 +31,7 @@ class Request:
 
 
 def lengths(request):
-    """Uniform in 1 .. steps: the same numbers as `unroll bench --ragged` takes."""
+    """Returns lengths uniform in 1 .. steps, the same numbers as `unroll bench --ragged`."""
     state, found = 2, []
     for _ in range(request.rows):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -63,7 +63,8 @@ def answer(line, prepare, state, timed):
 
 
 def serve(prepare, timed=measure):
-    """prepare(request) gives a version and a function that runs the network once, or raises Refused."""
+    """Answers standard input. prepare(request) returns a version and a function that runs the network once, or raises
+    Refused."""
     state = {}
     for line in sys.stdin:
         try:

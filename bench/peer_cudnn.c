@@ -1,6 +1,6 @@
-/* cuDNN as a peer of bench/gpu.py: its RNN interface (version 8 of it, in cuDNN 8.0 and newer) called directly, in
- * the protocol of bench/peer.py. Each algorithm is tried and the fastest counts. The driver and cuDNN are found at run
- * time; no header of NVIDIA is needed, so the constants and types below are those of their documentation. */
+/* cuDNN as a peer of bench/gpu.py. Calls the RNN interface (version 8, in cuDNN 8.0 and newer) directly, in the
+ * protocol of bench/peer.py. Each algorithm is tried, and the fastest counts. The driver and cuDNN are loaded at run
+ * time. No NVIDIA header is needed: the constants and types below are taken from NVIDIA's documentation. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { DOUBLE_BIAS = 2, LINEAR_INPUT = 0, SEQ_MAJOR_UNPACKED = 0, PADDED_IO = 1,
 enum { PERSIST_DYNAMIC = 2, ALGORITHMS = 4, MAX_RUNS = 100000 };
 static const char *const algorithm_names[ALGORITHMS] = {"STANDARD", "PERSIST_STATIC", "PERSIST_DYNAMIC",
                                                         "PERSIST_STATIC_SMALL_H"};
-typedef unsigned long long gpu;         /* CUdeviceptr, and cuDNN's pointers into a GPU: as wide */
+typedef unsigned long long gpu;         /* CUdeviceptr, and cuDNN's device pointers, which have the same width */
 typedef void *handle;
 
 /* ---- functions of both libraries: result, name, parameters ---- */
@@ -55,7 +55,7 @@ static size_t (*cudnnGetVersion)(void);
 
 static char refusal[256];
 
-/* A sentence, or a call as it stands in the source and what it returned. */
+/* Records a refusal: a sentence, or the source text of a call and its result. Returns -1. */
 static int refuse(const char *what, int code)
 {
     int length = (int)strcspn(what, "(");
@@ -73,7 +73,7 @@ static int refuse(const char *what, int code)
             return code_ == -1 ? -1 : refuse(#call, code_);             \
     } while (0)
 
-/* ISO C has no cast from an object's address to a function's. */
+/* Copies the address of a symbol, because ISO C has no cast from an object pointer to a function pointer. */
 static int find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -120,7 +120,7 @@ static uint64_t next(uint64_t *state)
     return *state >> 40;                /* 24 bits */
 }
 
-/* Uniform in 1 .. steps: the same numbers as `unroll bench --ragged` takes. */
+/* Draws lengths uniform in 1 .. steps, the same numbers as `unroll bench --ragged`. */
 static void draw_lengths(struct network *n)
 {
     uint64_t state = 2;
@@ -133,8 +133,8 @@ static size_t size_of(const struct network *n, size_t count)
     return count * (n->type == FLOAT ? 4 : 2);
 }
 
-/* In -scale .. scale. A float's upper half is a bf16; of fp16 the exponent is made anew (all scales are below 2 and
- * above 2^-13, so what is not zero is normal or cut to zero). */
+/* Writes a number as fp32, bf16 (the upper half of a float) or fp16 (with a new exponent). All scales are between
+ * 2^-13 and 2, so no fp16 overflows, and subnormal ones become zero. */
 static void write_number(int type, float value, char *to)
 {
     uint32_t bits;
@@ -174,7 +174,7 @@ static int shape_data(const struct network *n, int width, handle *shape)
     return 0;
 }
 
-/* What no algorithm changes. */
+/* Sets up everything that does not depend on the algorithm. */
 static int describe(struct network *n)
 {
     n->type = strcmp(n->dtype, "fp16") == 0 ? HALF : strcmp(n->dtype, "bf16") == 0 ? BFLOAT16 : FLOAT;
@@ -219,7 +219,8 @@ static int is_training(const struct network *n)
     return strcmp(n->purpose, "train") == 0;
 }
 
-/* Memory that an algorithm wants. What the one before it had stays taken until the process ends. */
+/* Selects an algorithm and allocates its memory. The memory of the previous one stays allocated until the process
+ * ends. */
 static int take_algorithm(struct network *n, int algorithm)
 {
     size_t weights = n->weights_size;
@@ -250,7 +251,7 @@ static int run_once(struct network *n)
     TRY(cudnnRNNBackwardData_v8(n->cudnn, n->rnn, (const int32_t *)(uintptr_t)n->device_lengths, n->y_shape, n->y,
                                 n->dy, n->x_shape, n->dx, n->h_shape, 0, 0, n->dhx, n->h_shape, 0, 0, n->dcx,
                                 n->weights_size, n->weights, n->work_size, n->work, n->reserve_size, n->reserve));
-    TRY(cuMemsetD8Async(n->dweights, 0, n->weights_size, NULL));       /* gradients are added to what is there */
+    TRY(cuMemsetD8Async(n->dweights, 0, n->weights_size, NULL));       /* gradients accumulate */
     TRY(cudnnRNNBackwardWeights_v8(n->cudnn, n->rnn, ADD_GRADIENT, (const int32_t *)(uintptr_t)n->device_lengths,
                                    n->x_shape, n->x, n->h_shape, 0, n->y_shape, n->y, n->weights_size, n->dweights,
                                    n->work_size, n->work, n->reserve_size, n->reserve));
@@ -292,7 +293,7 @@ static int try_algorithm(struct network *n, int algorithm, struct times *t)
     return measure(n, 0.05, t);
 }
 
-/* Those that can't, say so; the last sentence stays if none can. */
+/* Selects the fastest algorithm. Each one that fails records a refusal; the last refusal remains if all fail. */
 static int choose(struct network *n, struct times *t)
 {
     int best = -1;

@@ -1,6 +1,6 @@
-/* oneDNN's recurrent primitives as a peer of the benchmark: answers the lines that bench/peer.py explains.
- * The weights are packed as oneDNN asks for, once; training is also timed with the reorders that each new set
- * of weights costs. It is not a model of how a framework uses oneDNN: this is the library at its best. */
+/* oneDNN's recurrent primitives as a peer of the benchmark: answers the requests that bench/peer.py describes. The
+ * weights are packed once, in the layout that oneDNN prefers. Training is also timed with the reorders that each new
+ * set of weights needs. This shows the library at its best, not its use in a framework. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +33,13 @@ struct reorder {
     struct arguments arguments;
 };
 
-/* Layers of one input width are one primitive; a first layer of another width is one of its own. */
+/* Layers of equal input width form one primitive. A first layer of another width has a primitive of its own. */
 struct part {
     int layers, input;
     bool last;
     dnnl_primitive_desc_t forward_desc, backward_desc;
     dnnl_primitive_t forward, backward;
-    struct arguments forward_arguments[2], backward_arguments; /* [1]: from final states to first ones */
+    struct arguments forward_arguments[2], backward_arguments; /* [1]: from the final states to the initial ones */
     dnnl_memory_t value[TENSORS], gradient[TENSORS];
     struct reorder reorder[MAX_REORDERS];
     int reorders;
@@ -57,7 +57,7 @@ struct network {
     double ms[MAX_RUNS];
 };
 
-static const char *refusal; /* why the network cannot be run; NULL: it can */
+static const char *refusal; /* why the network cannot run, or NULL */
 
 static bool tell(dnnl_status_t status, const char *what)
 {
@@ -76,12 +76,10 @@ static double seconds_now(void)
 
 /* ---- tensors ---- */
 
-static int gates_of(enum net_cell cell)
-{
-    return cell == NET_RNN ? 1 : cell == NET_LSTM ? 4 : 3;
-}
+static int gates_of(enum net_cell cell) { return cell == NET_RNN ? 1 : cell == NET_LSTM ? 4 : 3; }
 
-/* Sizes of a tensor, by its axes: T time, N rows, C channels, L layers, D directions, G gates. */
+/* Writes the sizes of a tensor's axes and returns how many there are. Axes: T time, N rows, C channels, L layers, D
+ * directions, G gates. */
 static int sizes_of(const struct network *net, const struct part *part, enum tensor tensor, dnnl_dims_t sizes)
 {
     const struct request *r = &net->request;
@@ -96,12 +94,12 @@ static int sizes_of(const struct network *net, const struct part *part, enum ten
         return 3;
     case WEIGHTS:
     case WEIGHTS_ITER:
-        memcpy(sizes,
-               (dnnl_dims_t){part->layers, r->directions, tensor == WEIGHTS ? part->input : r->hidden, gates,
-                             r->hidden},
-               sizeof(dnnl_dims_t));
+        memcpy(
+            sizes,
+            (dnnl_dims_t){part->layers, r->directions, tensor == WEIGHTS ? part->input : r->hidden, gates, r->hidden},
+            sizeof(dnnl_dims_t));
         return 5;
-    case BIAS: /* the GRU that resets after the product has one bias more */
+    case BIAS: /* the GRU that resets after the product has one more bias */
         memcpy(sizes, (dnnl_dims_t){part->layers, r->directions, gates + (net->cell == NET_GRU), r->hidden},
                sizeof(dnnl_dims_t));
         return 4;
@@ -119,10 +117,7 @@ static dnnl_format_tag_t plain_tag(enum tensor tensor)
                                                          : dnnl_ldnc;
 }
 
-static bool is_matrix(int tensor)
-{
-    return tensor == WEIGHTS || tensor == WEIGHTS_ITER;
-}
+static bool is_matrix(int tensor) { return tensor == WEIGHTS || tensor == WEIGHTS_ITER; }
 
 static dnnl_data_type_t type_of(const struct network *net, enum tensor tensor)
 {
@@ -135,9 +130,10 @@ static dnnl_data_type_t type_of(const struct network *net, enum tensor tensor)
     return matrix ? dnnl_s8 : dnnl_u8;
 }
 
-/* type dnnl_data_type_undef: that of the network; free_layout: the library's choice for matrices. */
-static desc tensor_desc(const struct network *net, const struct part *part, enum tensor tensor,
-                        dnnl_data_type_t type, bool free_layout)
+/* Returns a descriptor, or NULL for a cell state that the cell lacks. type: dnnl_data_type_undef means the network's
+ * type. free_layout: oneDNN chooses the layout of matrices. */
+static desc tensor_desc(const struct network *net, const struct part *part, enum tensor tensor, dnnl_data_type_t type,
+                        bool free_layout)
 {
     dnnl_dims_t sizes;
     int dimensions = sizes_of(net, part, tensor, sizes);
@@ -176,8 +172,7 @@ static void push(struct arguments *arguments, int name, dnnl_memory_t memory)
 
 static void execute(struct network *net, dnnl_primitive_t primitive, const struct arguments *arguments)
 {
-    tell(dnnl_primitive_execute(primitive, net->stream, arguments->count, arguments->item),
-         "execution failed");
+    tell(dnnl_primitive_execute(primitive, net->stream, arguments->count, arguments->item), "execution failed");
 }
 
 static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_memory_t to,
@@ -186,8 +181,7 @@ static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_
     struct reorder reorder = {0};
     dnnl_primitive_desc_t d;
 
-    if (tell(dnnl_reorder_primitive_desc_create(&d, desc_of(from), net->engine, desc_of(to), net->engine,
-                                                attributes),
+    if (tell(dnnl_reorder_primitive_desc_create(&d, desc_of(from), net->engine, desc_of(to), net->engine, attributes),
              "no reorder")) {
         tell(dnnl_primitive_create(&reorder.primitive, d), "no reorder");
         dnnl_primitive_desc_destroy(d);
@@ -197,9 +191,8 @@ static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_
     return reorder;
 }
 
-/* fp32, plain; uniform in -scale .. scale. */
-static dnnl_memory_t random_memory(struct network *net, const struct part *part, enum tensor tensor,
-                                   float scale)
+/* Returns a plain fp32 tensor with values uniform in -scale .. scale. */
+static dnnl_memory_t random_memory(struct network *net, const struct part *part, enum tensor tensor, float scale)
 {
     static unsigned long long state = 1;
     desc d = tensor_desc(net, part, tensor, dnnl_f32, false);
@@ -216,9 +209,8 @@ static dnnl_memory_t random_memory(struct network *net, const struct part *part,
     return memory;
 }
 
-/* Random values into `to`, by its own type and layout. */
-static void fill(struct network *net, const struct part *part, enum tensor tensor, dnnl_memory_t to,
-                 float scale)
+/* Writes random values into `to`, converted to its type and layout. */
+static void fill(struct network *net, const struct part *part, enum tensor tensor, dnnl_memory_t to, float scale)
 {
     dnnl_memory_t from = random_memory(net, part, tensor, scale);
     struct reorder reorder = new_reorder(net, from, to, is_matrix(tensor) ? net->attributes : NULL);
@@ -263,12 +255,10 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
     dnnl_rnn_direction_t direction =
         net->request.directions > 1 ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
 
-    for (int i = 0; i < TENSORS; i++)
-        d[i] = tensor_desc(net, part, i, dnnl_data_type_undef, true);
-    bool made =
-        tell(forward_desc(&part->forward_desc, net->engine, net->cell, kind, direction, d, net->attributes),
-             "oneDNN refused the description")
-        && tell(dnnl_primitive_create(&part->forward, part->forward_desc), "no primitive");
+    for (int i = 0; i < TENSORS; i++) d[i] = tensor_desc(net, part, i, dnnl_data_type_undef, true);
+    bool made = tell(forward_desc(&part->forward_desc, net->engine, net->cell, kind, direction, d, net->attributes),
+                     "oneDNN refused the description") &&
+                tell(dnnl_primitive_create(&part->forward, part->forward_desc), "no primitive");
     for (int i = 0; made && i < TENSORS; i++) {
         if (!d[i])
             continue;
@@ -277,8 +267,7 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
             fill(net, part, i, part->value[i], scale_of(net, i));
         push(&part->forward_arguments[0], argument[i], part->value[i]);
     }
-    for (int i = 0; i < TENSORS; i++)
-        free_desc(d[i]);
+    for (int i = 0; i < TENSORS; i++) free_desc(d[i]);
     if (!made)
         return;
     if (net->trains)
@@ -286,18 +275,18 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
              new_memory(net, dnnl_primitive_desc_query_md(part->forward_desc, dnnl_query_workspace_md, 0)));
     static const int swapped[TENSORS] = {SRC,  DST_ITER, DST_ITER_C, WEIGHTS,   WEIGHTS_ITER,
                                          BIAS, DST,      SRC_ITER,   SRC_ITER_C};
-    for (int i = 0; i < TENSORS; i++)
-        push(&part->forward_arguments[1], argument[i], part->value[swapped[i]]);
+    for (int i = 0; i < TENSORS; i++) push(&part->forward_arguments[1], argument[i], part->value[swapped[i]]);
 }
 
 static void add_reorder(struct network *net, struct part *part, dnnl_memory_t from, dnnl_memory_t to)
 {
     if (dnnl_memory_desc_equal(desc_of(from), desc_of(to)))
-        return; /* it would cost nothing */
+        return; /* equal layouts need no reorder */
     part->reorder[part->reorders++] = new_reorder(net, from, to, NULL);
 }
 
-/* Weights that change each iteration, plain: into the layout of forward and backward; the gradient, back. */
+/* Adds the reorders of one iteration: the plain weights into the layouts of forward and backward, and the gradient
+ * into the plain layout. Returns the weights in the layout of backward. */
 static dnnl_memory_t make_backward_matrix(struct network *net, struct part *part, enum tensor tensor)
 {
     dnnl_memory_t master = random_memory(net, part, tensor, scale_of(net, tensor));
@@ -322,16 +311,14 @@ static void make_backward(struct network *net, struct part *part, dnnl_memory_t 
         d[i] = tensor_desc(net, part, i, dnnl_data_type_undef, true);
         g[i] = tensor_desc(net, part, i, dnnl_f32, true);
     }
-    bool made =
-        tell(backward_desc(&part->backward_desc, net->engine, net->cell, direction, d, g, part->forward_desc),
-             "oneDNN refused the description")
-        && tell(dnnl_primitive_create(&part->backward, part->backward_desc), "no primitive");
+    bool made = tell(backward_desc(&part->backward_desc, net->engine, net->cell, direction, d, g, part->forward_desc),
+                     "oneDNN refused the description") &&
+                tell(dnnl_primitive_create(&part->backward, part->backward_desc), "no primitive");
     for (int i = 0; made && i < TENSORS; i++) {
         if (!d[i])
             continue;
         bool given = i == DST && dst_gradient;
-        part->gradient[i] =
-            given ? dst_gradient : queried_memory(net, part->backward_desc, gradient_argument[i]);
+        part->gradient[i] = given ? dst_gradient : queried_memory(net, part->backward_desc, gradient_argument[i]);
         if (!given)
             fill(net, part, i, part->gradient[i], i == DST ? 1 : 0);
         push(arguments, gradient_argument[i], part->gradient[i]);
@@ -390,8 +377,8 @@ static void prepare(struct network *net)
         refusal = "this driver trains in fp32 alone";
     else if (r->layers > 1 && r->directions > 1)
         refusal = "this driver stacks no bidirectional layers";
-    if (refusal || !tell(dnnl_engine_create(&net->engine, dnnl_cpu, 0), "no engine")
-        || !tell(dnnl_stream_create(&net->stream, net->engine, dnnl_stream_default_flags), "no stream"))
+    if (refusal || !tell(dnnl_engine_create(&net->engine, dnnl_cpu, 0), "no engine") ||
+        !tell(dnnl_stream_create(&net->stream, net->engine, dnnl_stream_default_flags), "no stream"))
         return;
     make_attributes(net);
     make_parts(net);
@@ -406,8 +393,7 @@ static void run_once(struct network *net, bool with_reorders)
     for (int i = 0; i < net->parts && with_reorders; i++)
         for (int k = 0; k < net->part[i].reorders; k++)
             execute(net, net->part[i].reorder[k].primitive, &net->part[i].reorder[k].arguments);
-    for (int i = 0; i < net->parts; i++)
-        execute(net, net->part[i].forward, &net->part[i].forward_arguments[turn]);
+    for (int i = 0; i < net->parts; i++) execute(net, net->part[i].forward, &net->part[i].forward_arguments[turn]);
     for (int i = net->parts - 1; i >= 0 && net->trains; i--)
         execute(net, net->part[i].backward, &net->part[i].backward_arguments);
     dnnl_stream_wait(net->stream);
@@ -420,7 +406,8 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Runs for some seconds; best and median of a run, or of a step's mean over STEPS_A_RUN steps. */
+/* Runs for some seconds and sorts the times. When streaming, a time is the mean of STEPS_A_RUN steps. Returns the
+ * number of times. */
 static int measure(struct network *net, double seconds, bool with_reorders)
 {
     double begin = seconds_now();
@@ -428,8 +415,7 @@ static int measure(struct network *net, double seconds, bool with_reorders)
 
     while (runs < MAX_RUNS && (runs < MIN_RUNS || seconds_now() - begin < seconds)) {
         double from = seconds_now();
-        for (int i = 0; i < repeats; i++)
-            run_once(net, with_reorders);
+        for (int i = 0; i < repeats; i++) run_once(net, with_reorders);
         net->ms[runs++] = 1e3 * (seconds_now() - from) / repeats;
     }
     qsort(net->ms, (size_t)runs, sizeof *net->ms, compare);
@@ -443,13 +429,12 @@ static void answer_run(struct network *net, double seconds)
     printf("{\"ms\": %.9g, \"ms_median\": %.9g, \"runs\": %d", net->ms[0], net->ms[runs / 2], runs);
     if (net->trains) {
         runs = measure(net, seconds, true);
-        printf(", \"ms_with_reorders\": %.9g, \"ms_with_reorders_median\": %.9g", net->ms[0],
-               net->ms[runs / 2]);
+        printf(", \"ms_with_reorders\": %.9g, \"ms_with_reorders_median\": %.9g", net->ms[0], net->ms[runs / 2]);
     }
     printf("}\n");
 }
 
-/* One network for each process: its memory goes with it. */
+/* One network per process; its memory is freed at exit. */
 int main(void)
 {
     static struct network net;
@@ -459,21 +444,19 @@ int main(void)
     double seconds;
 
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "prepare %15s %15s %7s %d %d %d %d %d %d %d", r->cell, r->pass, r->type, &r->layers,
-                   &r->steps, &r->rows, &r->input, &r->hidden, &r->directions, &r->ragged)
-            == 10) {
+        if (sscanf(line, "prepare %15s %15s %7s %d %d %d %d %d %d %d", r->cell, r->pass, r->type, &r->layers, &r->steps,
+                   &r->rows, &r->input, &r->hidden, &r->directions, &r->ragged) == 10) {
             prepare(&net);
             if (!refusal)
                 run_once(&net, net.trains);
             if (refusal)
                 printf("{\"refused\": \"%s\"}\n", refusal);
             else
-                printf("{\"version\": \"oneDNN %d.%d.%d\"}\n", version->major, version->minor,
-                       version->patch);
+                printf("{\"version\": \"oneDNN %d.%d.%d\"}\n", version->major, version->minor, version->patch);
         } else if (sscanf(line, "run %lf", &seconds) == 1) {
             answer_run(&net, seconds);
         } else {
-            printf("{\"refused\": \"no such request\"}\n");
+            printf("{\"refused\": \"unknown request\"}\n");
         }
         fflush(stdout);
     }

@@ -1,5 +1,5 @@
-# ONNX Runtime as a peer of the benchmark: one operator a layer, inputs and outputs bound once.
-# int8 is its dynamic quantization. It does not train.
+# ONNX Runtime as a peer of the benchmark: one operator per layer, with inputs and outputs bound once. int8 is its
+# dynamic quantization. It does not train.
 import os
 import tempfile
 

@@ -1,5 +1,5 @@
-# OpenVINO as a peer of the benchmark: the ONNX model, compiled for the CPU and for latency.
-# It would compute in bf16 by itself where the processor can: the precision is set. It does not train.
+# OpenVINO as a peer of the benchmark: the ONNX model, compiled for the CPU and low latency. The precision is set,
+# because OpenVINO chooses bf16 where the processor supports it. It does not train.
 import os
 
 import openvino

@@ -1,6 +1,6 @@
-# PyTorch as a peer of whole tasks (bench/tasks.py): the network that `unroll train` takes by default, its batches from a
-# DataLoader, packed where rows are ragged, as a user would write them. One line of JSON: seconds of each epoch, of the
-# clock and of processors. Not a measure of quality, and it parses nothing in the measured time. Threads: OMP_NUM_THREADS.
+# PyTorch as a peer in whole tasks (bench/tasks.py). It trains the default network of `unroll train` on batches from a
+# DataLoader, packed where rows are ragged, as a user would write it. Prints one line of JSON: wall and CPU seconds of
+# each epoch. Does not measure quality, and parsing is not timed. Threads: OMP_NUM_THREADS.
 import argparse
 import csv
 import gzip
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 
 class Examples(Dataset):
-    """Pairs of a sequence [T, F] (or of ids [T]) and its answer."""
+    """Pairs of a sequence [T, F] (or of ids [T]) and its target."""
 
     def __init__(self, inputs, targets):
         self.inputs, self.targets = inputs, targets
@@ -31,7 +31,7 @@ class Examples(Dataset):
 
 
 class Pooled(nn.Module):
-    """A bidirectional GRU, the mean and the maximum over time side by side, a linear head."""
+    """A bidirectional GRU, its mean and maximum over time concatenated, a linear head."""
 
     def __init__(self, width, classes, vocabulary=0, hidden=128):
         super().__init__()
@@ -51,7 +51,7 @@ class Pooled(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Embedded columns side by side, a bidirectional LSTM, a linear head at each step."""
+    """Concatenated embeddings of the columns, a bidirectional LSTM, a linear head at each step."""
 
     def __init__(self, columns, tags, hidden=128):
         super().__init__()
@@ -66,8 +66,8 @@ class Tagger(nn.Module):
 
 
 class Forecaster(nn.Module):
-    """A GRU over periods less their last value, how that has changed and itself; each step predicts quantiles of the
-    whole horizon."""
+    """A GRU that reads each period less its last value, the change of that value, and the value. Each step predicts
+    quantiles of the whole horizon."""
 
     def __init__(self, period, horizon, hidden=64):
         super().__init__()
@@ -79,6 +79,19 @@ class Forecaster(nn.Module):
         change = torch.diff(last, dim=0, prepend=last[:1])
         y = self.head(self.rnn(torch.cat((x - last, change, last.clamp(-4, 4)), -1))[0])
         return y.unflatten(-1, (-1, len(LEVELS))) + last.unsqueeze(-1)
+
+
+class Transcriber(nn.Module):
+    """Three bidirectional LSTMs, a linear head at each step."""
+
+    def __init__(self, width, classes, hidden=256):
+        super().__init__()
+        self.rnn = nn.LSTM(width, hidden, 3, bidirectional=True)
+        self.head = nn.Linear(2 * hidden, classes)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+        return self.head(pad_packed_sequence(self.rnn(packed)[0])[0]).log_softmax(2)
 
 
 LEVELS = torch.arange(1, 10) / 10
@@ -97,6 +110,17 @@ def ragged(batch):
 def ragged_steps(batch):
     x, y = zip(*batch)
     return pad_sequence(x), torch.tensor([len(row) for row in x]), pad_sequence(y, padding_value=-100)
+
+
+def ragged_texts(batch):
+    x, y = zip(*batch)
+    lengths = torch.tensor([len(row) for row in x]), torch.tensor([len(text) for text in y])
+    return pad_sequence(x), lengths, torch.cat(y)
+
+
+def texts_loss(model, batch):
+    x, (steps, letters), y = batch
+    return nn.functional.ctc_loss(model(x, steps), y, steps, letters)
 
 
 def classes_loss(model, batch):
@@ -167,8 +191,8 @@ def tagging(path, held_out):
 
 
 class Windows(Dataset):
-    """Every window of every column: [steps, period] and the horizon behind each of its steps [steps, horizon]. Since
-    they overlap, an epoch draws one of four."""
+    """Every window of every column: [steps, period], and the horizon after each of its steps [steps, horizon]. An epoch
+    draws one window in four, because they overlap."""
 
     one_of = 4
 
@@ -196,7 +220,16 @@ def forecast(path, held_out):
     return Windows(series, 14, 24, 24), Forecaster(24, 24), collate, quantiles_loss
 
 
-TASKS = {"mnist": mnist, "names": names, "tag": tagging, "forecast": forecast}
+def transcribe(path, held_out):
+    with open(path) as file:
+        rows = [json.loads(line) for line in file][: -held_out or None]
+    number = {letter: i + 1 for i, letter in enumerate(sorted({letter for row in rows for letter in row["text"]}))}
+    x = [torch.tensor(row["x"]) for row in rows]
+    y = [torch.tensor([number[letter] for letter in row["text"]]) for row in rows]
+    return Examples(x, y), Transcriber(x[0].shape[1], len(number) + 1), ragged_texts, texts_loss
+
+
+TASKS = {"transcribe": transcribe, "mnist": mnist, "names": names, "tag": tagging, "forecast": forecast}
 
 
 def main():

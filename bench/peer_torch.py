@@ -1,5 +1,5 @@
-# PyTorch as a peer of the benchmark: torch.nn's modules, as a user would call them.
-# Weights and inputs are random; the number of threads is that of OMP_NUM_THREADS.
+# PyTorch as a peer of the benchmark: the modules of torch.nn, as a user would call them. Weights and inputs are random.
+# OMP_NUM_THREADS sets the number of threads.
 import os
 import warnings
 
@@ -73,7 +73,7 @@ def infer(request, module, x):
 
 
 class LanguageModel(nn.Module):
-    """One-hot symbols, recurrent layers, a head: what `unroll train` makes by default."""
+    """One-hot symbols, recurrent layers, a head: the default network of `unroll train`."""
 
     def __init__(self, request):
         super().__init__()
@@ -88,7 +88,7 @@ class LanguageModel(nn.Module):
 
 
 def train_on_text(request):
-    """An update of a run of truncated backpropagation: states carried, gradient clipped, Adam."""
+    """Returns a function that runs an update: truncated backpropagation with carried states, clipping, Adam."""
     model = LanguageModel(request)
     adam = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     text = torch.randint(request.input, (100 * request.steps + 1, request.rows))

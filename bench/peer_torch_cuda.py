@@ -1,5 +1,5 @@
-# PyTorch on a GPU as a peer of bench/gpu.py: torch.nn's modules, timed by CUDA events. A network that can be captured
-# into a CUDA graph runs as one if that is faster, so that what Python costs between launches does not count.
+# PyTorch on a GPU as a peer of bench/gpu.py: the modules of torch.nn, timed by CUDA events. A network that can be
+# captured runs as a CUDA graph if that is faster, so that Python's cost between launches does not count.
 import time
 
 import torch
@@ -58,7 +58,7 @@ def make_run(request):
 
 
 def captured(run):
-    """The run as one graph, or None where something in it can't be captured."""
+    """Returns the run as a single graph, or None if it cannot be captured."""
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
@@ -71,7 +71,7 @@ def captured(run):
 
 
 def warm_up(run):
-    """On a stream of its own, as capturing asks for."""
+    """Runs on a separate stream, as graph capture requires."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -91,7 +91,7 @@ def prepare(request):
     try:
         run = make_run(request)
         warm_up(run)
-        replay = captured(run) if not request.ragged else None      # lengths lie on the host
+        replay = captured(run) if not request.ragged else None      # lengths are in host memory
         faster = replay and (
             measure(replay, TRIAL_SECONDS)["ms_median"] < measure(run, TRIAL_SECONDS)["ms_median"]
         )

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whether the planner's order is that of the clock: the best, the second and the last of the meshes that it shows for the
-# ranks of this machine, each trained for $STEPS (30) updates, in turns, $ROUNDS (3) times; the fastest round counts.
+# Checks the planner's order of meshes against measured times: trains the best, the second and the last mesh for this
+# machine's ranks for $STEPS (30) updates each, in turns, $ROUNDS (3) times. The fastest round counts.
 # Usage: bench/planner.sh UNROLL TEXT [NETWORK]    $RANKS (2), $HIDDEN (128), $BATCH (32), $BPTT (64), $LAYERS (2)
 [ -x "$1" ] && [ -f "$2" ] || { sed -n '2,4s/^# //p' "$0"; exit 2; }
 command -v mpirun.openmpi >/dev/null || { echo "skipped: no Open MPI here"; exit 0; }

@@ -1,12 +1,12 @@
 #!/bin/bash
-# What workers gain by telling each other less: for each policy speed, bytes and loss of the same number of updates, on
-# links of $RATE (10mbit) and of 10 Gbit/s, on machines played by network namespaces.
+# Measures the gain of less communication between workers: for each policy the speed, bytes and loss of the same number
+# of updates, on links of $RATE (10mbit) and of 10 Gbit/s between network namespaces.
 # Usage: bench/policies.sh UNROLL TEXT [WAY...]          WAY: options of one training, as one word
 #        bench/policies.sh UNROLL TEXT equal [WAY...]    each sends $MEGABYTES (4) on the slow link, at most $MOST (300)
-#                                                        updates; pictures of the loss: policies-seconds.svg, -sent.svg
-#        bench/policies.sh UNROLL TEXT slow [WAY...]     two ranks here, of which one is stopped for 90 of 100 ms: what the
-#                                                        other computes for
-#   $WORKERS (2), $HIDDEN (128), $BATCH (256), $BPTT (64), $STEPS (128); $RUNS: where the runs stay (nowhere)
+#                                                        updates; plots of the loss: policies-seconds.svg, -sent.svg
+#        bench/policies.sh UNROLL TEXT slow [WAY...]     two ranks on this machine, one stopped for 90 of every 100 ms:
+#                                                        how long the other waits
+#   $WORKERS (2), $HIDDEN (128), $BATCH (256), $BPTT (64), $STEPS (128); $RUNS: a folder that keeps the runs (none)
 [ -x "$1" ] && [ -f "$2" ] || { sed -n '2,9s/^# //p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") text=$(realpath "$2")
 shift 2
@@ -27,7 +27,7 @@ network=(--layers 2 --hidden "${HIDDEN:-128}" --bptt "${BPTT:-64}" --batch "${BA
 
 name_of() { echo "$1" | sed 's/--sync //; s/ *--compress /+/'; }
 
-# A line: the way, seconds an update, the part of them in which the first worker waited, bytes that it sent an update, loss.
+# Prints a line: policy, seconds per update, the share in which the first worker waits, bytes it sends per update, loss.
 report() {
     python3 - "$1" "$2" <<'PY'
 import json, sys
@@ -50,14 +50,14 @@ train() {       # train RATE WAY STEPS OPTIONS...
     report "$(name_of "$2")" "$1"
 }
 
-# As many updates as send so much: unroll plan knows the bytes.
+# Prints the number of updates that send $MEGABYTES, from the bytes that unroll plan prints.
 updates_for() {
     "$unroll" plan "${network[@]}" --input 65 --workers "$workers" $1 | awk -v room="${MEGABYTES:-4}e6" -v most="${MOST:-300}" '
         / rank sends / { for (i = 1; i < NF; i++) { if ($i == "sends") b = $(i + 1); if ($i == "every") n = $(i + 1) } }
         END { if (!b) exit 1; u = int(room / b * n); print (u < 8 ? 8 : u > most ? most : u) }'
 }
 
-# Rank 1 says its number; it is stopped and let go on until the run ends.
+# Rank 1 writes its process id. Stops it and lets it continue in turn until the run ends.
 limp() {
     while [ ! -s rank1 ] && kill -0 "$1" 2>/dev/null; do sleep 0.1; done
     while kill -0 "$1" 2>/dev/null; do

@@ -1,9 +1,9 @@
 #!/bin/bash
-# What several ranks cost and gain on this machine. Usage: bench/ranks.sh UNROLL TEXT [network|speed|exact|all]
-#   network   3 machines, played by network namespaces with links of $RATE (200mbit): which part of the communication
-#             of a 2 x $HIDDEN (650) language model is exposed. $BATCH rows (of all ranks), $BPTT steps
+# Measures the cost and gain of several ranks on a machine. Usage: bench/ranks.sh UNROLL TEXT [network|speed|exact|all]
+#   network   3 network namespaces with links of $RATE (200mbit): the exposed part of the communication
+#             of a 2 x $HIDDEN (650) language model. $BATCH rows (of all ranks), $BPTT steps
 #   speed     1 rank against 2 on one machine, interleaved: characters a second
-#   exact     2, 4 and 8 ranks with and without --exact of as many, 2 also with --exact 8, interleaved
+#   exact     2, 4 and 8 ranks with and without --exact of that number, 2 also with --exact 8, interleaved
 [ -x "$1" ] && [ -f "$2" ] || { sed -n '2,5s/^# //p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") text=$(realpath "$2") part=${3:-all}
 . "$here/../tests/mpi/machines.sh"
@@ -11,7 +11,7 @@ dir=$(mktemp -d) || exit 1
 trap 'machines_clean; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-alone=${QUIET:-}        # a command that keeps others off the machine, put before each run
+alone=${QUIET:-}        # a prefix for each run, a command that keeps other work off the machine
 
 network() {
     local rate=${RATE:-200mbit} hidden=${HIDDEN:-650} batch=${BATCH:-192} bptt=${BPTT:-64} steps=${STEPS:-4}
@@ -36,7 +36,7 @@ PY
     machines_clean
 }
 
-# speed_of RANKS OPTIONS...: items a second
+# speed_of RANKS OPTIONS...: prints items per second
 speed_of() {
     local ranks=$1 run=()
     [ "$ranks" -gt 1 ] && run=(mpirun.openmpi --oversubscribe --bind-to none -n "$ranks")
@@ -46,13 +46,13 @@ speed_of() {
         sed -n 's/.*"items_per_second": *\([0-9.e+]*\).*/\1/p'
 }
 
-# A virtual machine may lose a core for seconds: what it can do shows in the best.
+# A virtual machine may lose a core for seconds, so only the best run shows its speed.
 best() { sort -g | tail -n 1; }
 median() { sort -g | awk '{ x[NR] = $1 } END { print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
 
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", b / a }'; }
 
-# compare NAME A B: options of two kinds of run, interleaved; medians, the best, and the ratios of B to A
+# compare NAME A B: runs with options A and B in turns; prints medians, the best, and the ratios of B to A
 compare() {
     local i
     : >a; : >b

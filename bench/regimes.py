@@ -1,4 +1,4 @@
-# Reads bench/regimes.txt, the table of what is measured. Knows no peer and measures nothing.
+# Reads bench/regimes.txt, the table of regimes to measure. Independent of the peers, and measures nothing.
 import os
 from dataclasses import dataclass
 
@@ -37,11 +37,11 @@ class Regime:
         return 2 if self.form == "both" else 1
 
     def flop(self):
-        """The standard count: 2 m n k for each product; a backward is two forwards. All T x B steps."""
+        """Returns the standard count: 2 m n k per product, a backward pass as two forward passes, all T x B steps."""
         layers, steps, rows, inputs, hidden = self.shape
         widths = inputs + hidden + (layers - 1) * (self.directions + 1) * hidden
         forward = 2 * GATES[self.cell] * hidden * widths * self.directions * steps * rows
-        if self.purpose == "text":  # symbols are rows of a table; the head is a product
+        if self.purpose == "text":  # symbols are table look-ups; the head is a product
             forward += 2 * (hidden - GATES[self.cell] * hidden * self.directions) * inputs * steps * rows
         return forward * (1 if self.purpose in ("infer", "stream") else 3)
 
@@ -93,7 +93,7 @@ def read(path=TABLE):
 
 
 def chosen(regimes, only):
-    """The regimes whose part or key is a word of `only`; all if it is empty."""
+    """Returns the regimes whose part or key is a word of `only`; all if it is empty."""
     words = only.replace(",", " ").split()
     found = [regime for regime in regimes if not words or regime.part in words or regime.key in words]
     unknown = [word for word in words if not any(word in (r.part, r.key) for r in regimes)]

@@ -1,6 +1,6 @@
-# Writes bench/RESULTS.md, or of processors without AMX RESULTS-avx512.md or so, from the answers that bench/run.py keeps:
-# ratios first, then all times.
-# Measures nothing; what was not measured is left out, what is missed is said.
+# Writes bench/RESULTS.md, or RESULTS-avx512.md and so on for processors without AMX, from the answers that bench/run.py
+# stores: ratios first, then all times. Measures nothing. Regimes without measurements are left out, and missed targets
+# are reported.
 import argparse
 import json
 import os
@@ -27,14 +27,14 @@ TITLES = {
     "one-row": "LSTM, one row, inference",
     "ragged": "LSTM, forward and backward, rows of lengths 1 to T",
     "stream": "LSTM, streaming",
-    "stream-bf16": "LSTM, streaming, our bf16 weights beside the peers' fp32",
+    "stream-bf16": "LSTM, streaming, our bf16 weights compared with the peers' fp32",
     "stream-bf16s": "LSTM, streaming, bf16 on both sides",
     "stream-int8": "LSTM, streaming, int8 weights",
     "stream-1": "One input, streaming",
     "text": "An update of a language model, 2 x 256",
 }
-# RTNeural's microseconds a step for one input and H units, as stated for one core with a peak of 153.6 GFLOP/s
-# (Cascade Lake). Not measured here: only parts of the peak can be compared.
+# RTNeural's microseconds per step for one input and H units, as stated for one core with a peak of 153.6 GFLOP/s
+# (Cascade Lake). Not measured here, so only percentages of the peak can be compared.
 STATED = {
     ("lstm", 16): 0.122,
     ("lstm", 32): 0.39,
@@ -47,7 +47,7 @@ STATED_PEAK = 153.6
 
 
 def load(folder):
-    """(key, threads) -> result"""
+    """Returns (key, threads) -> result."""
     results = {}
     for name in sorted(os.listdir(folder)):
         if name.endswith(".json"):
@@ -61,12 +61,12 @@ def load(folder):
 
 
 def on_tiles(result):
-    """Did our products multiply floats as bf16x3 splits on AMX, whose peak is another than that of multiply-adds?"""
+    """Returns whether our products ran on AMX as bf16x3 splits of floats; its peak is not that of multiply-adds."""
     return result["ours"].get("isa") == "amx"
 
 
 def peaks(results, tiles):
-    """threads -> GFLOP/s, the best that was measured beside any such run: other load can only lower it."""
+    """Returns threads -> GFLOP/s, the maximum measured during runs of this kind: other load can only lower it."""
     best = {}
     for (_, threads), result in results.items():
         peak = result["ours"].get("peak_gflops", 0)  # runs of the command `train` measure none
@@ -80,7 +80,7 @@ def peak_words(best):
 
 
 def times(result):
-    """name -> best ms, of the peers that ran."""
+    """Returns name -> best ms, of the peers that ran."""
     return {name: result["peers"][name]["ms"] for name in PEERS if "ms" in result["peers"].get(name, {})}
 
 
@@ -89,19 +89,19 @@ def best_peer(result):
 
 
 def ratio(result):
-    """How many times as fast as the best peer; None where one of the two did not run."""
+    """Returns the speed relative to the best peer; None if either did not run."""
     peer = best_peer(result)
     return peer[1] / result["ours"]["ms"] if peer and "ms" in result["ours"] else None
 
 
 def reading_ratio(result):
-    """How many times as fast as the best peer the weights alone can be read; None where many rows share that."""
+    """Returns the speed of only reading the weights, relative to the best peer; None if several rows share a read."""
     peer, floor = best_peer(result), result["peers"].get(run.FLOOR, {})
     return peer[1] / floor["ms"] if peer and "ms" in floor else None
 
 
 def peak_percent(regime, result, ms, peak="peak"):
-    """None of ragged rows: their operations are those of their valid steps."""
+    """Returns None for ragged rows, because only their valid steps count as operations."""
     return (
         100 * regime.flop() / (ms * 1e6) / result[peak]
         if result[peak] and regime.form != "ragged"
@@ -110,7 +110,7 @@ def peak_percent(regime, result, ms, peak="peak"):
 
 
 def percents(regime, measured, peak):
-    """Ours, of the runs that have one."""
+    """Returns our percentages, of the runs that have one."""
     found = [
         peak_percent(regime, result, result["ours"]["ms"], peak)
         for result in measured
@@ -175,7 +175,7 @@ def target_rows(table_, results):
 
 
 def ragged_lines(results):
-    """A ragged batch may take 1.1 x the share of its valid steps of the full one."""
+    """Yields lines on ragged batches. The target: 1.1 times the full batch's time, times the share of valid steps."""
     for threads in (1, 2):
         full, rows = (
             results.get((f"ragged/{name}", threads), {}).get("ours", {}) for name in ("full", "rows")
@@ -247,7 +247,7 @@ def stated_lines(table_, results):
 
 
 def tail_lines(table_, results):
-    """How far single steps of our streams lie from the mean; the clock's own time is in them."""
+    """Yields the latencies of single steps of our streams, including the clock's own time."""
     rows = []
     for regime in (r for r in table_ if r.purpose == "stream"):
         ours = results.get((regime.key, 1), {}).get("ours", {})
@@ -295,7 +295,7 @@ def builds(results):
 
 
 def kind(results):
-    """What a page's name ends with: the instructions that most of our runs were on, but "" where they are AMX's."""
+    """Returns the suffix of a page's name: the instruction set of most of our runs, or "" for AMX."""
     used = [result["ours"]["isa"].split("_")[0] for result in results.values() if "isa" in result["ours"]]
     return "" if "amx" in used or not used else "-" + max(set(used), key=used.count)
 
@@ -307,7 +307,7 @@ def page(table_, results, about):
         "# Beside the peers",
         "",
         f"Written by `make bench-peers` on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {about}. {builds(results)}Peers: "
-        f"{versions(results)}. fp32 peak, AVX-512 or the best there is, measured beside each of our runs, the "
+        f"{versions(results)}. fp32 peak, AVX-512 or the best available, measured next to each of our runs, the "
         f"best of them: {peak_words(peaks(results, False))}.",
         "",
         *(
@@ -316,7 +316,7 @@ def page(table_, results, about):
                 "than fp32 multiply-adds, with bf16 weights as sums of three ([numbers](../docs/internals/numbers.md#bf16x3-split)); the peak of "
                 "the former, measured likewise: "
                 f"{peak_words(tiles)}. In the targets our percentages are of the peak of the instructions in use, "
-                "and beside them of that of multiply-adds, of which everyone's are elsewhere.",
+                "and next to it of the peak of multiply-adds, which the peers' numbers refer to.",
                 "",
             ]
             if tiles
@@ -364,7 +364,7 @@ def page(table_, results, about):
 
 
 def panels(table_, results):
-    """For the chart: (title, [(label, {name: percent})]) at the most threads that were measured."""
+    """Yields (title, [(label, {name: percent})]) for the chart, at the largest number of threads measured."""
     for part in ("lstm-train", "lstm-infer", "gru-train", "gru-before-train"):
         groups, most = [], 0
         for regime in (r for r in table_ if r.part == part):

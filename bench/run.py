@@ -1,6 +1,6 @@
-# Measures regimes: Unroll and its peers take turns, several rounds of them, in one run. Each answer is kept in
-# a file of its own in the folder of results, which bench/report.py reads: a part measured anew replaces only
-# itself. How long one turn lasts, and how many there are, is the same for all.
+# Measures regimes: Unroll and its peers take turns, for several rounds, in one run. Each answer is stored in a file of
+# its own in the folder of results, which bench/report.py reads. Measuring a part again replaces only its files. The
+# length of a turn and the number of turns are the same for all.
 import argparse
 import json
 import os
@@ -20,14 +20,14 @@ PYTHON_PEERS = {
     "ONNX Runtime": "peer_onnxruntime.py",
     "OpenVINO": "peer_openvino.py",
 }
-FLOOR = "reading"  # no peer, but it speaks like one: bench/floor.c, for weights of our type
+FLOOR = "reading"  # not a peer, but with the same protocol: bench/floor.c, for weights of our type
 C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3", FLOOR: "floor"}
-REST = 0.02  # seconds between turns: threads of the last one stop spinning
+REST = 0.02  # seconds between turns, in which the last one's threads stop spinning
 
 
 class Peer:
-    """A process that answers the lines of bench/peer.py. limit: seconds for one answer, after which it is ended;
-    errors: a file for what it writes to stderr."""
+    """A process that answers the requests of bench/peer.py. limit: seconds for one answer, after which it is killed;
+    errors: a file for its stderr."""
 
     def __init__(self, command, threads, limit=None, errors=None):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
@@ -60,12 +60,12 @@ class Peer:
         try:
             self.process.stdin.close()
         except BrokenPipeError:
-            pass  # it has ended by itself
+            pass  # it has already ended
         self.process.wait()
 
 
 class Unroll:
-    """`unroll bench`, anew for each turn."""
+    """`unroll bench`, started again for each turn."""
 
     def __init__(self, options, regime, threads):
         self.command = [
@@ -95,7 +95,7 @@ class Unroll:
 
 
 class UnrollOnText:
-    """`unroll train` on random text, for some updates; the time of one is 1 / (characters a second)."""
+    """`unroll train` on random text, for some updates; the time of one is computed from characters per second."""
 
     def __init__(self, options, regime, threads):
         layers, steps, rows, symbols, hidden = regime.shape
@@ -138,7 +138,7 @@ class UnrollOnText:
 
 
 def random_text(path, symbols):
-    """As many letters as tinyshakespeare has: a network is as fast on them as on a play."""
+    """Writes as many letters as tinyshakespeare has: the speed does not depend on the text."""
     letters = [chr(33 + i) for i in range(symbols)]
     numbers = random.Random(1)
     with open(path, "w") as file:
@@ -163,12 +163,12 @@ def request(regime, dtype):
 
 
 def start_peers(options, regime, threads):
-    """Those that can: name -> peer; and the answers of all to `prepare`."""
+    """Returns name -> peer, for those that can run the regime; and the answers of all to `prepare`."""
     commands = {name: [os.path.join(options.peers, file)] for name, file in C_PEERS.items()}
     commands |= {name: [options.python, os.path.join(HERE, file)] for name, file in PYTHON_PEERS.items()}
     started = {name: Peer(command, threads) for name, command in commands.items()}
     answers, ready = {}, {}
-    for name, peer in started.items():  # one after the other: none warms up beside another
+    for name, peer in started.items():  # one after the other, so that no two warm up at the same time
         dtype = regime.dtype if name == FLOOR else regime.peers
         answers[name] = peer.ask(request(regime, dtype)).answer()
         if "refused" in answers[name]:
@@ -182,7 +182,7 @@ SMALLEST = ("ms", "ms_median", "ms_with_reorders", "p50_ns", "p99_ns", "p999_ns"
 
 
 def better(kept, turn):
-    """The best of all turns. Without reorders can't take longer than with them: where it did, it was noise."""
+    """Merges a turn into the best of all turns. A time without reorders that exceeds the time with them is noise."""
     for key, value in turn.items():
         if key in SMALLEST:
             kept[key] = min(kept.get(key, value), value)
@@ -230,7 +230,7 @@ def describe(result):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Measures Unroll beside its peers.")
+    parser = argparse.ArgumentParser(description="Measures Unroll and its peers in turns.")
     parser.add_argument("--unroll", default="build/unroll", help="the command")
     parser.add_argument(
         "--peers", default="build/peers", help="folder of the peers' drivers"

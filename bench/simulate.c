@@ -1,32 +1,33 @@
-/* Ranks of a simulated cluster: SimGrid starts one actor for each in this process, which lowers the plan of its place,
- * as a training does, and runs its steps on a simulated device (src/device/sim) over comm/simgrid.h. Prints what
- * a step takes, and for a cut of the batch what the planner expects. The platform is made from the network file; no
- * number is computed.
+/* Runs the ranks of a simulated cluster. SimGrid starts one actor per rank in this process. Each lowers its rank's
+ * plan, as training does, and runs the steps on a simulated device (extensions/simulation) over
+ * extensions/simulation/simgrid.h. Prints the time of a step, and the planner's estimate if only the batch is split.
+ * The platform is made from the network file. No numbers are computed.
  *     simulate NETWORK RANKS TOPOLOGY STEPS LAYERS HIDDEN INPUT BPTT ROWS BATCH,LAYER,HIDDEN CHUNKS SUM [CLOCKS]
- * ROWS of the whole batch; CLOCKS: of each stage of forward, backward and update, 012:000: indices into the file's. */
+ * ROWS: rows of the whole batch. CLOCKS: for each stage the file's clock indices for forward, backward and update,
+ * as 012:000. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "comm/simgrid.h"
-#include "device/sim/sim.h"
-#include "plan/price.h"
-#include "session/shares.h"
+#include "extensions/simulation/simgrid.h"
+#include "extensions/simulation/sim.h"
+#include "extensions/cluster/planner/price.h"
+#include "session/session.h"
 #include "unroll_advanced.h"
 
 enum { ARGUMENTS = 12 };
 
 static struct {
     struct cluster cluster;
-    unroll_spec spec;
+    unroll_model_config spec;
     unroll_plan_config plan;
     int ranks, steps;
     const char *clocks;
     const struct plan *shared; /* of rank 0 */
-    double seconds, busy, sent, joules; /* of a step; busy and joules: of all ranks */
+    double seconds, busy, sent, joules; /* per step; busy and joules: sums over all ranks */
     double waits_most;
-    double planned; /* seconds of a step by plan/price.h; 0: the mesh has several stages */
+    double planned; /* seconds of a step, from extensions/cluster/planner/price.h; 0: the mesh has several stages */
 } sim;
 
 static void give_up(const char *what)
@@ -69,7 +70,7 @@ static unroll_status run_step(const struct plan *plan, struct unroll_comm *comm)
     return run_phase(plan, comm, 2, PHASE_UPDATE, PHASE_UPDATE);
 }
 
-/* All ranks begin at once. */
+/* Runs the steps. All ranks begin at the same time. */
 static unroll_status run_plan(const struct plan *plan, struct unroll_comm *comm)
 {
     TRY(comm_agree(comm, UNROLL_OK, 0, ""));
@@ -84,7 +85,8 @@ static unroll_status run_plan(const struct plan *plan, struct unroll_comm *comm)
     return UNROLL_OK;
 }
 
-/* What ranks of a batch cut run alone differs in nothing but who they are: one plan is enough. */
+/* Returns whether the ranks' plans differ only in the rank, because only the batch is split: one plan is then
+ * enough. */
 static bool plans_are_alike(void)
 {
     const unroll_machine *m = &sim.plan.machine;
@@ -109,7 +111,7 @@ static void show(const struct plan *plan, void *arg)
         rank->status = expect(plan);
     if (rank->status == UNROLL_OK)
         rank->status = run_plan(plan, rank->comm);
-    if (rank->status == UNROLL_OK) /* the plan is there until all have run it */
+    if (rank->status == UNROLL_OK) /* the plan must exist until all ranks have run it */
         rank->status = comm_agree(rank->comm, UNROLL_OK, 0, "");
 }
 
@@ -130,7 +132,7 @@ static void run_rank(struct unroll_comm *comm, void *arg)
 
 /* ---- the platform ---------------------------------------------------------------------- */
 
-/* A fat tree of two levels of 32, a torus of three axes, a dragonfly of 16 ranks or more: for 2^n ranks. */
+/* Writes a fat tree of two levels of 32, a torus of three axes, or a dragonfly of at least 16 ranks, for 2^n ranks. */
 static void write_topology(FILE *f, const char *topology, int ranks, double latency, double bandwidth)
 {
     int links = 2, x = 1, y = 1, z = 1, leaf = ranks < 32 ? ranks : 32;
@@ -169,12 +171,12 @@ static void read_arguments(char **argv)
         give_up(unroll_last_error());
     sim.ranks = atoi(argv[2]);
     sim.steps = atoi(argv[4]);
-    sim.spec = unroll_spec_default();
+    sim.spec = unroll_model_config_default();
     sim.spec.cell = "lstm", sim.spec.tokens = 1, sim.spec.loss = "xent";
     sim.spec.layers = atoi(argv[5]), sim.spec.hidden = atoi(argv[6]);
     sim.spec.input = sim.spec.output = atoi(argv[7]);
-    sim.plan = unroll_plan_default();
-    sim.plan.spec = &sim.spec;
+    sim.plan = unroll_plan_config_default();
+    sim.plan.model_config = &sim.spec;
     sim.plan.steps = atoi(argv[8]), sim.plan.rows = atoi(argv[9]);
     unroll_machine *m = &sim.plan.machine;
     if (sscanf(argv[10], "%d,%d,%d", &m->split.batch, &m->split.layer, &m->split.hidden) != 3)

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Simulated clusters (docs/internals/simulation.md). Usage: bench/simulate.sh UNROLL SIMULATE [scale|sums|calibrate|all]
+# Simulates clusters (docs/internals/simulation.md). Usage: bench/simulate.sh UNROLL SIMULATE [scale|sums|calibrate|all]
 #   scale      weak scaling of a 4 x 1024 LSTM, 64 rows a host, T = 64: $HOSTS (1 16 64 256 1024), 100 and 25 GbE, fat tree
 #   sums       each sum on each topology, the same training on $RANKS (16) hosts, 25 GbE
-#   calibrate  2, 3 and 4 real ranks in network namespaces, links of $RATE (40mbit), against the same simulated
+#   calibrate  2, 3 and 4 real ranks in network namespaces, links of $RATE (40mbit), compared with simulated ones
 [ -x "$1" ] && [ -x "$2" ] || { sed -n '2,5s/^# //p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") simulate=$(realpath "$2") part=${3:-all}
 . "$here/../tests/mpi/machines.sh"
@@ -36,16 +36,16 @@ sums() {
     done
 }
 
-# Ranks whose messages take nearly all of a step, so that other work on this machine changes little; of $TURNS (3) the
-# least disturbed counts. Two numbers are fitted to the sums of 2 ranks: what part of the rate messages get, and their
-# latency. The others are predicted.
+# Compares ranks whose messages take nearly all of a step, so that other work on this machine has little effect. Of
+# $TURNS (3) the least disturbed counts. Two numbers are fitted to the sums of 2 ranks: the share of the rate that
+# messages get, and their latency. The others are predicted.
 calibrate() {
     local n sum rate=${RATE:-40} i
     seq 100000 >text
     : >real
     for n in $(for i in $(seq ${TURNS:-3}); do echo ${RANKS:-2 3 4}; done); do
         machines_make $n "${rate}mbit" "$dir" || { echo "skipped: $machines_missing"; return; }
-        for i in $(seq $n); do # and what comes, as real links are
+        for i in $(seq $n); do # limits both directions, as real links do
             tc -n $machines_name-0 qdisc add dev port$i root tbf rate "${rate}mbit" burst 64kb latency 100ms
         done
         for sum in halving_doubling tree ring; do

@@ -1,5 +1,5 @@
-# Draws the chart of the README: five shapes from RESULTS.md, speed compared with PyTorch, one bar for each library, once
-# for a light and once for a dark background. It measures nothing: every number is a row of that page.
+# Draws the chart of the README: the speed of five shapes from RESULTS.md compared with PyTorch, one bar per library, on
+# a light and on a dark background. Measures nothing: every number comes from that page.
 # Usage: python3 bench/speed.py [RESULTS.md [OUTPUT_FOLDER]]
 import os
 import re
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 THREADS = "2"
-# The section of the page, the name of its row, what the chart calls it in two lines.
+# The section of the page, the name of its row, and the two lines of its label in the chart.
 SHAPES = [
     ("LSTM, forward and backward", "A", "training", "LSTM 1x512, batch 64"),
     ("LSTM, forward and backward", "G", "training", "LSTM 3x1024, batch 32"),
@@ -17,7 +17,7 @@ SHAPES = [
     ("LSTM, inference", "8", "inference", "LSTM 1x512, batch 8"),
 ]
 LIBRARIES = {"Unroll": ["Unroll"], "oneDNN": ["oneDNN 2", "oneDNN 3"], "PyTorch": ["PyTorch"], "ONNX Runtime": ["ONNX Runtime"]}
-COLOURS = {
+COLORS = {
     "light": dict(text="#24292f", quiet="#57606a", grid="#d0d7de", page="#ffffff",
                   bars=("#0b5fb0", "#e08a00", "#c44e00", "#00805a")),
     "dark": dict(text="#e6edf3", quiet="#9198a1", grid="#3d444d", page="#0d1117",
@@ -27,7 +27,7 @@ WIDTH, LEFT, RIGHT, TOP, HEIGHT, FOOT, BAR, MOST = 860, 40, 8, 64, 200, 44, 32, 
 
 
 def milliseconds(page, section, name):
-    """{library: ms} of a row of a section of RESULTS.md; what a library does not offer is left out."""
+    """Returns {library: ms} for a row of a section of RESULTS.md, without the libraries that do not offer it."""
     found = re.search(rf"^### {re.escape(section)}\n\n(.*?)(?:\n\n|\Z)", page, re.S | re.M)
     if not found:
         raise ValueError(f"there is no section '{section}'")
@@ -43,7 +43,7 @@ def milliseconds(page, section, name):
 
 
 def speeds(page):
-    """For each shape {library: speed compared with PyTorch}; of several versions of a library the fastest."""
+    """Yields {library: speed compared with PyTorch} for each shape. The fastest version of a library counts."""
     for section, name, *_ in SHAPES:
         ms = milliseconds(page, section, name)
         best = {
@@ -53,19 +53,19 @@ def speeds(page):
         yield {library: ms["PyTorch"] / time for library, time in best.items() if time}
 
 
-def svg(page, colours):
+def svg(page, colors):
     bottom = TOP + HEIGHT
     style = (
-        f"text{{font:12px system-ui,sans-serif;fill:{colours['quiet']}}}.t{{font-size:15px;font-weight:600}}.t,.n{{fill:"
-        f"{colours['text']}}}.n{{font-weight:600}}.m{{text-anchor:middle}}.e{{text-anchor:end}}line{{stroke:{colours['grid']}}}"
+        f"text{{font:12px system-ui,sans-serif;fill:{colors['quiet']}}}.t{{font-size:15px;font-weight:600}}.t,.n{{fill:"
+        f"{colors['text']}}}.n{{font-weight:600}}.m{{text-anchor:middle}}.e{{text-anchor:end}}line{{stroke:{colors['grid']}}}"
     )
     parts = [
-        f'<rect width="{WIDTH}" height="{bottom + FOOT}" fill="{colours["page"]}"/>',
+        f'<rect width="{WIDTH}" height="{bottom + FOOT}" fill="{colors["page"]}"/>',
         f'<text class="t" x="{LEFT}" y="22">Speed compared with PyTorch, {THREADS} cores of a Xeon with AMX (higher is better)</text>',
     ]
     x = LEFT
-    for library, colour in zip(LIBRARIES, colours["bars"]):
-        parts.append(f'<rect x="{x}" y="36" width="12" height="12" rx="2" fill="{colour}"/>')
+    for library, color in zip(LIBRARIES, colors["bars"]):
+        parts.append(f'<rect x="{x}" y="36" width="12" height="12" rx="2" fill="{color}"/>')
         parts.append(f'<text x="{x + 17}" y="46">{library}</text>')
         x += 46 + 7 * len(library)
     for tick in (0, 0.5, 1, 1.5, 2, 2.5):
@@ -76,12 +76,12 @@ def svg(page, colours):
     for index, (shape, values) in enumerate(zip(SHAPES, speeds(page))):
         middle = LEFT + room * (index + 0.5)
         x = middle - BAR * len(LIBRARIES) / 2
-        for library, colour in zip(LIBRARIES, colours["bars"]):
+        for library, color in zip(LIBRARIES, colors["bars"]):
             if library in values:
                 tall = HEIGHT * values[library] / MOST
                 kind = "n m" if library == "Unroll" else "m"
                 parts.append(
-                    f'<rect x="{x + 1:.1f}" y="{bottom - tall:.1f}" width="{BAR - 2}" height="{tall:.1f}" fill="{colour}">'
+                    f'<rect x="{x + 1:.1f}" y="{bottom - tall:.1f}" width="{BAR - 2}" height="{tall:.1f}" fill="{color}">'
                     f"<title>{library}: {values[library]:.2f}x</title></rect>"
                 )
                 parts.append(f'<text class="{kind}" x="{x + BAR / 2:.1f}" y="{bottom - tall - 4:.1f}">{values[library]:.2f}</text>')
@@ -103,9 +103,9 @@ def main():
     folder = sys.argv[2] if len(sys.argv) > 2 else HERE
     with open(results) as file:
         page = file.read()
-    for name, colours in COLOURS.items():
+    for name, colors in COLORS.items():
         with open(os.path.join(folder, f"speed-{name}.svg"), "w") as file:
-            file.write(svg(page, colours))
+            file.write(svg(page, colors))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-# Everyday tasks, one `unroll train` each from the raw file with its defaults but for what the row shows: the score of held
-# out data beside the naive floor and what is to be reached, and the CPU seconds of the whole command. Then whole epochs
-# beside PyTorch with its DataLoader (peer_tasks.py), the same network and batch, in turns, on 1 and 2 threads. What has no
-# data here is skipped and said. A table, or with --json a line of JSON for each result. Not the speed of kernels (run.py).
+# Runs everyday tasks, each as one `unroll train` on the raw file, with the defaults except for the options in its row.
+# Reports the score on held-out data, the naive floor, the target, and the CPU seconds of the whole command. Then it
+# compares whole epochs with PyTorch and its DataLoader (peer_tasks.py): same network and batch, in turns, on 1 and 2
+# threads. Tasks without data here are skipped with a message. Prints a table, or with --json a line of JSON per result.
+# Does not measure the speed of kernels (run.py).
 import argparse
 import json
 import os
@@ -32,8 +33,13 @@ SCORES = [
     ucr("ItalyPowerDemand", 0.955),
     ucr("BasicMotions", 0.95),
     dict(name="names18", data="names18", without="SOURCE.txt", options=["--test", "0.2"], metric="accuracy", at_least=0.80),
+    dict(name="FSDD", data="fsdd/recordings", classes="_", options=["--test", "0.1"], metric="accuracy", at_least=0.97),
     dict(name="EWT", data="ud_english_ewt_tsv/train.tsv", metric="accuracy", at_least=0.925,
          options=["--task", "tag", "--test", "DATA/ud_english_ewt_tsv/dev.tsv"]),
+    dict(name="EWT-crf", data="ud_english_ewt_tsv/train.tsv", metric="accuracy", at_least=0.925,
+         options=["--task", "tag", "--loss", "crf", "--test", "DATA/ud_english_ewt_tsv/dev.tsv"]),
+    dict(name="digits", data="fsdd/recordings", joined=True, metric="wer", at_most=0.03,
+         options=["--unaligned", "text", "--epochs", "12", "--test", "FOLDER/test.jsonl"]),
     dict(name="JSB", data="polymusic_txt/JSB_Chorales.train.txt", part="val", metric="loss", at_most=8.6,
          options="--task lm --tokens sets --val DATA/polymusic_txt/JSB_Chorales.valid.txt".split()),
     dict(name="tinyshakespeare", data="tinyshakespeare/input.txt", part="val", metric="loss", at_most=1.50,
@@ -50,6 +56,8 @@ EPOCHS = [
          options="--task forecast --target all --horizon 24".split()),
     dict(name="EWT", data="ud_english_ewt_tsv/train.tsv", peer="tag", at_least=4, options=["--task", "tag"]),
     dict(name="names18", data="names18", without="SOURCE.txt", peer="names", at_least=4, options=[]),
+    dict(name="digits", data="fsdd/recordings", joined=True, peer="transcribe", at_least=2,
+         options="--unaligned text --layers 3 --hidden 256".split()),
 ]
 
 
@@ -63,7 +71,8 @@ def write_npy(archive, name, values, shape):
 
 
 def make_adding(folder, examples=20000, steps=200):
-    """The adding problem: x [T, 2] of uniform numbers and two marks; y is the sum of those marked. Returns no optimum."""
+    """Writes the adding problem: x [T, 2] holds uniform numbers and two marks; y is the sum of the marked ones. No
+    optimum."""
     import array
     import zipfile
 
@@ -82,8 +91,8 @@ def make_adding(folder, examples=20000, steps=200):
 
 
 def make_markov(folder, items=200, choices=40, sessions=40000, length=20):
-    """Sessions of a Markov chain: after each item `choices` others, the k-th likeliest with a weight of 1 / k. The
-    optimum of recall@20 is the part of the 20 likeliest."""
+    """Writes sessions of a Markov chain. Each item has `choices` successors, the k-th likeliest with a weight of 1 / k.
+    The optimum of recall@20 is the probability of the 20 likeliest."""
     rng = random.Random(1)
     follow = [rng.sample(range(items), choices) for _ in range(items)]
     weights = [1 / (k + 1) for k in range(choices)]
@@ -106,7 +115,7 @@ class Missing(Exception):
 
 
 def find_data(row, given, folder):
-    """The path of a row's data, and the optimum where it is known."""
+    """Returns the path of a row's data, and the optimum if it is known."""
     if "make" in row:
         return MAKERS[row["make"]](folder)
     path = os.path.join(given.data, row["data"])
@@ -115,8 +124,20 @@ def find_data(row, given, folder):
     if "without" in row:
         files = shutil.ignore_patterns(row["without"])
         path = shutil.copytree(path, os.path.join(folder, os.path.basename(path)), ignore=files)
+    if "joined" in row:
+        done = subprocess.run([given.python, os.path.join(HERE, "make_digits.py"), path, folder], capture_output=True, text=True)
+        if done.returncode:
+            raise Missing(f"digits: {done.stderr.strip().splitlines()[-1]}")
+        return os.path.join(folder, "train.jsonl"), None
+    if "classes" in row:                 # a folder for each class, the name of a file before this text
+        for name in os.listdir(path):
+            target = os.path.join(folder, "classes", name.split(row["classes"])[0])
+            os.makedirs(target, exist_ok=True)
+            shutil.copy(os.path.join(path, name), target)
+        return os.path.join(folder, "classes"), None
     if "rows" in row:
-        short = os.path.join(folder, os.path.basename(path))
+        stem, ending = os.path.splitext(os.path.basename(path))
+        short = os.path.join(folder, f"{stem}_{row['rows'] - 1}{ending}")     # without the header
         with open(path) as source, open(short, "w") as file:
             file.writelines(line for line, _ in zip(source, range(row["rows"])))
         path = short
@@ -127,7 +148,7 @@ def find_data(row, given, folder):
 
 
 def run_json(command, environment=None):
-    """The last line of standard output as JSON, and the CPU seconds."""
+    """Returns the last line of standard output as JSON, and the CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -138,7 +159,7 @@ def run_json(command, environment=None):
 
 
 def train(given, folder, path, row, more):
-    options = [option.replace("DATA", given.data) for option in row["options"]]
+    options = [option.replace("DATA", given.data).replace("FOLDER", folder) for option in row["options"]]
     command = [given.unroll, "train", path, *options, *more, "--json", "--quiet"]
     return run_json([*command, "--out", os.path.join(folder, f"run-{time.monotonic_ns()}")])
 
@@ -160,8 +181,8 @@ def score(given, folder, row):
 
 
 def epochs(given, folder, row, threads):
-    """Seconds of an epoch, of the clock and of processors, without what comes before and after: the best of turns, for
-    other load only ever adds time."""
+    """Measures wall and CPU seconds of an epoch, without startup and shutdown. The best of several turns counts,
+    because other load can only add time."""
     path, _ = find_data(row, given, folder)
     ours, theirs = [], []
     for _ in range(given.turns):

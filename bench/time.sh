@@ -1,16 +1,17 @@
 #!/bin/sh
-# What pieces of time and ranks along it gain: the tables of docs/internals/time.md, one line a network. One piece, pieces and two
-# ranks run in turns, and the fastest of all turns counts. Usage: bench/time.sh UNROLL [TURNS [SECONDS]]; needs mpirun
-# for the column of ranks, and a quiet machine: it prints the load at its beginning and end.
+# Measures the gain of pieces of time, and of ranks along time: the tables of docs/internals/time.md, one line per
+# network. One piece, several pieces and two ranks run in turns, and the fastest of all turns counts. Usage:
+# bench/time.sh UNROLL [TURNS [SECONDS]]. It needs mpirun for the column of ranks, and a quiet machine: it prints the
+# load at its beginning and end.
 unroll=${1:?usage: bench/time.sh UNROLL [TURNS [SECONDS]]} turns=${2:-3} seconds=${3:-1}
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# field NAME <JSON: a number of bench's result
+# field NAME <JSON: prints a number of bench's result
 field() { sed -n "s/.*\"$1\": *\\([-+.0-9e]*\\).*/\\1/p" | head -n 1; }
 
-# measure COLUMN COMMAND..: keeps the fastest ms of a column
+# measure COLUMN COMMAND..: keeps the smallest ms of a column
 measure() {
     column=$1
     shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What training steps would take on TPUs, by the TPU's own compiler: writes bench/RESULTS-tpu.md. No TPU is used and
-nothing is measured. Usage: bench/tpu.py UNROLL libtpu.so [--only A,C] [--chips v5e:2x2] [--precision bf16]
-[--limit N]: a compilation is given up after so many seconds, and its line says so. Lines of the page that this run does
-not make anew stay, if libtpu's interface and the precision are the same."""
+"""Estimates training steps on TPUs with the TPU's own compiler, and writes bench/RESULTS-tpu.md. Uses no TPU and
+measures nothing. Usage: bench/tpu.py UNROLL libtpu.so [--only A,C] [--chips v5e:2x2] [--precision bf16]
+[--limit N]. --limit stops a compilation after N seconds, and its line reports that. Lines of the page
+that this run does not replace stay, if libtpu's interface and the precision are the same."""
 import argparse
 import datetime
 import json
@@ -17,7 +17,7 @@ TABLE = """| | L,T,B,I,H | chips | est. ms a step | in loops | est. use | memory
 
 
 def shapes():
-    """The regimes of lstm-train: name, [L, T, B, I, H]."""
+    """Yields name and [L, T, B, I, H] for each regime of lstm-train."""
     with open(os.path.join(HERE, "regimes.txt")) as file:
         for words in map(str.split, file):
             if words[:1] == ["lstm-train"]:
@@ -43,7 +43,8 @@ def estimate(arguments, shape, chips):
 
 
 def interface(arguments):
-    """The version that libtpu speaks, learned from a model that is compiled at once; without it nothing is written."""
+    """Returns the version of libtpu's interface, from a model that compiles at once. Exits if that fails, so that
+    nothing is written."""
     e = estimate(arguments, [1, 2, 1, 8, 8], arguments.chips.split(",")[0])
     return e.get("interface") or sys.exit("bench/tpu.py: " + e["refused"])
 
@@ -63,11 +64,10 @@ def page(precision, rows, version):
     return """# Training steps on TPUs: estimates
 
 Nothing on this page was measured: no TPU was used. Each line is a whole training step (forward, backward, sums, clip,
-Adam) of a language model of 65 tokens whose layers have the shape, compiled ahead of time by libtpu (interface %s)
-for one device of the topology, products in %s. Time is the compiler's own estimate of cycles, loops times their
-turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the estimate leaves out (waiting for copies
-of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other
-work on two cores.
+Adam) of a language model with 65 tokens and layers of the given shape. libtpu (interface %s) compiled it ahead of time
+for one device of the topology, with products in %s. Time is the compiler's estimate of cycles, with loops multiplied by
+their iterations. The clock is itself an estimate (extensions/xla/tpu.c). Waiting for copies of memory and for the host
+is not included. Utilization refers to the chip's bf16 peak. Compile times were taken on two cores with other work.
 
 `bench/tpu.py build/unroll .../libtpu.so --precision %s`, %s. In one or several runs: rows of the same compiler
 stay.
@@ -78,7 +78,7 @@ stay.
 
 
 def rows_of(arguments, version):
-    """The lines of the page that hold for the same interface and precision, by regime and chip."""
+    """Returns the page's lines by regime and chip, if they have the same interface and precision."""
     try:
         with open(arguments.page) as file:
             text = file.read()
@@ -91,7 +91,7 @@ def rows_of(arguments, version):
 
 
 def write_page(arguments, made, version):
-    """New lines take the place of those of their regime and chip."""
+    """Writes the page. New lines replace those of the same regime and chip."""
     rows = {**rows_of(arguments, version), **made}
     order = [(name, chips) for name, _ in shapes() for chips in CHIPS]
     with open(arguments.page, "w") as file:

@@ -1,16 +1,16 @@
-/* The command `unroll`: finds the subcommand, reads its settings, runs it. The only place that ends the
- * process; the exit code is the status. */
+/* The command `unroll`: finds the subcommand, reads its settings and runs it. The only place that ends the process
+ * normally; the exit code is the status. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
-#include "console.h"
-#include "options.h"
-#include "suggest.h"
-#include "terminal.h"
+#include "cli/commands/commands.h"
+#include "cli/show/console.h"
+#include "cli/options/options.h"
+#include "cli/options/suggest.h"
+#include "cli/show/terminal.h"
 
 #define COMMAND(id, name, function, does) unroll_status function(struct settings *settings);
 COMMANDS(COMMAND)
@@ -42,7 +42,7 @@ static unroll_status refuse_command(const char *name)
     return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: 'unroll help' lists them", name);
 }
 
-/* A result that did not reach its reader is a failure: a full disk behind a redirection, for example. */
+/* Returns the status, or an error if standard output could not be written, for example because the disk is full. */
 static unroll_status flush_results(unroll_status status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -89,7 +89,18 @@ unroll_status cmd_completion(struct settings *settings)
     return UNROLL_OK;
 }
 
-static unroll_status run_command(enum command command, int count, char *const words[])
+unroll_status cmd_extension(struct settings *settings)
+{
+    const char *name = commands[settings->command].name;
+    const struct extension_command *command = extension_commands;
+    while (command->name && strcmp(command->name, name) != 0) command++;
+    return command->run ? command->run(settings)
+                        : complain(UNROLL_UNSUPPORTED,
+                                   "'%s': built without the extension '%s'; fix: build with make EXTENSIONS=%s", name,
+                                   command->extension, command->extension);
+}
+
+unroll_status command_run(enum command command, int count, char *const words[])
 {
     struct settings settings;
     unroll_status status = settings_load(&settings, command, count, words);
@@ -104,17 +115,18 @@ static unroll_status run_command(enum command command, int count, char *const wo
     return status;
 }
 
-/* Who starts us may have closed one of the three. A file of ours would then take its number, and messages would be
- * written into that file. Reading and results still fail as if it were closed; messages are lost. */
+/* Opens standard input, output and error if the parent process closed them. Otherwise the next file opened would get
+ * one of their numbers, and messages would be written into it. Reading and writing results still fail as on a closed
+ * file; messages are lost. */
 static void keep_standard_numbers(void)
 {
     static const int way[] = {O_WRONLY, O_RDONLY, O_WRONLY};
     for (int number = 0; number < 3; number++)
         if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
-            open("/dev/null", way[number]); /* takes the lowest number that is free */
+            open("/dev/null", way[number]); /* takes the lowest free number */
 }
 
-/* What these print may be read by a program, byte by byte; that of others is for people. */
+/* Returns whether programs may read the output byte by byte; the output of the others is for people. */
 static bool prints_bytes(enum command command)
 {
     return command == COMMAND_SAMPLE || command == COMMAND_STREAM || command == COMMAND_RUN ||
@@ -126,7 +138,7 @@ int main(int count, char *words[])
     enum command command;
     keep_standard_numbers();
     options_begin();
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write(), with a message */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file size is then an error of write(), with a message */
     if (count < 2) {
         complain(UNROLL_USAGE,
                  "no command was given; fix: 'unroll help' lists them, for example: unroll train book.txt");
@@ -136,5 +148,5 @@ int main(int count, char *words[])
     if (command == COMMAND_NONE)
         return refuse_command(words[1]);
     terminal_open(!prints_bytes(command));
-    return flush_results(run_command(command, count - 2, words + 2));
+    return flush_results(command_run(command, count - 2, words + 2));
 }

@@ -1,8 +1,7 @@
-/* A network as a sound effect: what a host prepares, what its audio thread calls, and how another network
- * takes over while the sound goes on. The audio thread allocates nothing, locks nothing and waits for nobody.
+/* A network as an audio effect: the host's preparation, the callback of its audio thread, and switching to another
+ * network while the sound continues. The audio thread does not allocate, lock or wait.
  *     callback [MODEL]    MODEL: one number in, one out, as train_tiny saves; without it: an untrained one
- * The host here is a thread that asks for a block of samples at a time; a real one is JACK,
- * ALSA or a plug-in. */
+ * The host in this example is a thread that requests blocks of samples; a real one is JACK, ALSA or a plug-in. */
 #define _POSIX_C_SOURCE 200809L         /* nanosleep */
 #include <math.h>
 #include <pthread.h>
@@ -11,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unroll.h>
+#include <unroll_network.h>
+#include <unroll_stream.h>
 
 enum { BLOCK = 64, BLOCKS = 150, RATE = 48000, DAMAGED = 70 };
 
-/* `next` goes from the main thread to the audio thread, `retired` comes back;
- * `playing` is the audio thread's. */
+/* `next` is passed from the main thread to the audio thread, `retired` is passed back; `playing` belongs to the audio
+ * thread. */
 struct effect {
     unroll_stream *playing;
     _Atomic(unroll_stream *) next, retired;
@@ -40,7 +40,7 @@ static unroll_model *open_model(const char *path, int hidden)
     if (path) {
         check(unroll_model_load(path, &model));
     } else {
-        unroll_spec spec = unroll_spec_default();
+        unroll_model_config spec = unroll_model_config_default();
         spec.hidden = hidden;
         spec.input = spec.output = 1;
         check(unroll_model_new(&spec, 1, &model));
@@ -48,33 +48,27 @@ static unroll_model *open_model(const char *path, int hidden)
     return model;
 }
 
-/* All that takes memory or time happens here: weights are packed, and a step touches code and stack. */
+/* All operations that need memory or time are done here: weights are packed, and a step loads code and stack. */
 static unroll_stream *prepare(unroll_model *model)
 {
-    unroll_stream_config config = unroll_stream_default();
-    size_t bytes = unroll_stream_bytes(model, &config);
-    void *memory = bytes ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    unroll_stream_config config = unroll_stream_config_default();    /* numbers as in the training data; config.raw = 1: scaled */
     unroll_stream *stream;
     float in = 0, out;
 
-    if (!memory) {
-        fprintf(stderr, "callback: %s\n", bytes ? "no memory" : unroll_last_error());
-        exit(UNROLL_RESOURCE);
-    }
-    check(unroll_stream_init(memory, bytes, model, &config, &stream));
+    check(unroll_stream_new(model, &config, &stream));
     unroll_model_free(model);
     if (unroll_stream_inputs(stream) != 1 || unroll_stream_outputs(stream) != 1) {
         fprintf(stderr, "callback: this program is for models of one number in and one out\n");
         exit(UNROLL_USAGE);
     }
-    check(unroll_stream_step(stream, &in, &out));
+    check(unroll_stream_step(stream, NULL, &in, &out));
     check(unroll_stream_reset(stream, -1));
     return stream;
 }
 
 /* ---- the audio thread ---- */
 
-/* What a host calls for each block. A block that is no sound (NaN) is answered with silence. */
+/* The callback of the host for each block. An invalid block (NaN) results in silence. */
 static void process(struct effect *e, const float *in, float *out, int samples)
 {
     unroll_stream *next = atomic_exchange(&e->next, NULL);
@@ -84,7 +78,7 @@ static void process(struct effect *e, const float *in, float *out, int samples)
         e->playing = next;
         atomic_fetch_add(&e->changes, 1);
     }
-    if (unroll_stream_run(e->playing, samples, in, out) != UNROLL_OK) {
+    if (unroll_stream_run(e->playing, samples, NULL, in, out) != UNROLL_OK) {
         memset(out, 0, (size_t)samples * sizeof *out);
         unroll_stream_reset(e->playing, -1);
         atomic_fetch_add(&e->refused, 1);
@@ -119,12 +113,12 @@ int main(int count, char *words[])
         return UNROLL_RESOURCE;
     while (atomic_load(&e.blocks) < BLOCKS / 3)
         nanosleep(&moment, NULL);
-    atomic_store(&e.next, prepare(open_model(NULL, 24)));     /* another network, while the first one plays */
+    atomic_store(&e.next, prepare(open_model(NULL, 24)));     /* another network while the first one is playing */
     while (!(retired = atomic_exchange(&e.retired, NULL)))
         nanosleep(&moment, NULL);
-    free(retired);
+    unroll_stream_free(retired);
     pthread_join(thread, NULL);
-    free(e.playing);
+    unroll_stream_free(e.playing);
     printf("%d blocks played, %d refused, %d change of network\n", atomic_load(&e.blocks),
            atomic_load(&e.refused), atomic_load(&e.changes));
     return 0;

@@ -1,5 +1,5 @@
-// Unroll in a C++ program: what the library hands out is owned by objects, errors are exceptions, and threads
-// step streams of one packed copy of the weights, each its own.
+// Unroll in a C++ program: objects own what the library allocates, errors are exceptions, and each thread steps its own
+// stream, all of them with one packed copy of the weights.
 //     embed [MODEL]       MODEL: one number in, one out, such as train_tiny saves; without it: an untrained one
 #include <cmath>
 #include <cstdio>
@@ -21,10 +21,10 @@ public:
 static void check(unroll_status status)
 {
     if (status != UNROLL_OK)
-        throw Error(status);        // in the thread of the call: the sentence is that thread's
+        throw Error(status);        // in the thread of the call, which has the message
 }
 
-// ---- who owns what
+// ---- ownership
 
 struct Freed {
     void operator()(unroll_model *model) const { unroll_model_free(model); }
@@ -38,7 +38,7 @@ using Memory = std::unique_ptr<void, Freed>;
 static Memory memory_of(std::size_t bytes)
 {
     if (bytes == 0)
-        throw Error(UNROLL_FAILURE);            // the library has said why
+        throw Error(UNROLL_FAILURE);            // the library has printed why
     Memory memory(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
     if (!memory)
         throw std::bad_alloc();
@@ -51,7 +51,7 @@ static Model open_model(const char *path)
     if (path) {
         check(unroll_model_load(path, &model));
     } else {
-        unroll_spec spec = unroll_spec_default();
+        unroll_model_config spec = unroll_model_config_default();
         spec.cell = "gru";
         spec.hidden = 24;
         spec.input = spec.output = 1;
@@ -60,7 +60,7 @@ static Model open_model(const char *path)
     return Model(model);
 }
 
-// Packed once; read by all streams, which it must outlive.
+// Packed once and read by all streams, which it must outlive.
 class Weights {
 public:
     explicit Weights(const unroll_model *model)
@@ -74,7 +74,7 @@ public:
     const unroll_stream_config *config() const { return &config_; }
 
 private:
-    unroll_stream_config config_ = unroll_stream_default();
+    unroll_stream_config config_ = unroll_stream_config_default();
     Memory memory_;
 };
 
@@ -88,7 +88,7 @@ public:
     float operator()(float input)               // nothing below allocates, unless it throws
     {
         float output = 0;
-        check(unroll_stream_step(stream_, &input, &output));
+        check(unroll_stream_step(stream_, NULL, &input, &output));
         return output;
     }
 
@@ -108,10 +108,10 @@ static std::vector<float> wave(int listener, int steps)
     return x;
 }
 
-// The whole sequence at once.
+// Runs the whole sequence at once.
 static std::vector<float> whole(unroll_model *model, const std::vector<float> &x)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.steps = static_cast<int>(x.size());
     unroll_session *opened = nullptr;
     check(unroll_session_new(model, &config, &opened));
@@ -119,9 +119,9 @@ static std::vector<float> whole(unroll_model *model, const std::vector<float> &x
     unroll_batch batch = {};
     batch.size = sizeof batch;
     batch.inputs = x.data();
-    check(unroll_forward(session.get(), &batch));
+    check(unroll_session_forward(session.get(), &batch));
     std::vector<float> y(x.size());
-    check(unroll_read(session.get(), "z", y.data(), y.size()));
+    check(unroll_session_read(session.get(), "z", y.data(), y.size()));
     return y;
 }
 

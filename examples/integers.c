@@ -1,10 +1,8 @@
-/* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes
- * it.
- *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; its beginning chooses formats
- *     integers MODEL                     of a model of one number: how far apart the two answer to a wave, and what
- *                                        hardware of 8-bit operands answers (`unroll export --to verilog`)
- * The same bits come out of `unroll export MODEL --to c99 --dtype int8 --calibrate`, given the same
- * tokens. */
+/* The cost of integer arithmetic: the loss of a text model in floats, and in the int8 arithmetic of exported C.
+ *     integers MODEL TEXT [SYMBOLS]      on the last SYMBOLS (20000) of the text; its beginning calibrates the formats
+ *     integers MODEL                     for a model of one number: the difference of the outputs for a wave, and the
+ *                                        outputs of hardware with 8-bit operands (`unroll export --to verilog`)
+ * `unroll export MODEL --to c99 --dtype int8 --calibrate` gives the same bits for the same tokens. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +16,7 @@ static void check(unroll_status status)
     exit(status);
 }
 
-/* Nats of one token: cross-entropy of the softmax of z. */
+/* Returns the loss of one token in nats: cross-entropy of the softmax of z. */
 static double nats(const float *z, int count, int32_t symbol)
 {
     double largest = z[0], sum = 0;
@@ -38,7 +36,7 @@ static void *memory_of(size_t bytes)
     exit(UNROLL_RESOURCE);
 }
 
-/* Hardware reads and gives integers in units of 2^-fraction. */
+/* Hardware reads and writes integers in units of 2^-fraction. */
 static float step_raw(unroll_integer *integer, float x)
 {
     int in, out;
@@ -52,10 +50,10 @@ static float step_raw(unroll_integer *integer, float x)
 static int compare_on_wave(unroll_model *model)
 {
     enum { STEPS = 1000 };
-    unroll_stream_config config = unroll_stream_default();
+    unroll_stream_config config = unroll_stream_config_default();
     unroll_stream *stream;
     unroll_integer *integer, *narrow;
-    unroll_calibration of_8 = unroll_calibration_default();
+    unroll_integer_config of_8 = unroll_integer_config_default();
     float x, floats, integers, worst = 0, worst_of_8 = 0;
 
     of_8.operand_bits = 8;
@@ -71,7 +69,7 @@ static int compare_on_wave(unroll_model *model)
     }
     for (int t = 0; t < STEPS; t++) {
         x = (float)(0.6 * sin(0.3 * t) + 0.4 * sin(0.7 * t));
-        check(unroll_stream_step(stream, &x, &floats));
+        check(unroll_stream_step(stream, NULL, &x, &floats));
         check(unroll_integer_step(integer, NULL, &x, &integers));
         worst = fmaxf(worst, fabsf(floats - integers));
         worst_of_8 = fmaxf(worst_of_8, fabsf(floats - step_raw(narrow, x)));
@@ -91,9 +89,9 @@ int main(int count, char *words[])
     unroll_dataset *text;
     unroll_stream *stream;
     unroll_integer *integer;
-    unroll_stream_config config = unroll_stream_default();
-    unroll_calibration calibration = unroll_calibration_default();
-    unroll_dataset_config reading = unroll_data_default();
+    unroll_stream_config config = unroll_stream_config_default();
+    unroll_integer_config calibration = unroll_integer_config_default();
+    unroll_dataset_config reading = unroll_dataset_config_default();
     size_t symbols, measured = count > 3 ? (size_t)atol(words[3]) : 20000;
 
     if (count < 2) {
@@ -104,11 +102,11 @@ int main(int count, char *words[])
     if (count < 3)
         return compare_on_wave(model);
     reading.model = model;
-    check(unroll_data_open(words[2], &reading, &text));
+    check(unroll_dataset_open(words[2], &reading, &text));
     const int outputs = unroll_model_outputs(model);
-    symbols = unroll_data_tokens(text, 0, 0, NULL);
+    symbols = unroll_dataset_tokens(text, 0, 0, NULL);
     int32_t *token = memory_of((symbols + 1) * sizeof *token);
-    unroll_data_tokens(text, 0, symbols, token);
+    unroll_dataset_tokens(text, 0, symbols, token);
     if (symbols < CALIBRATION + 2) {
         fprintf(stderr, "integers: the text is shorter than %d tokens\n", CALIBRATION + 2);
         return UNROLL_DATA;
@@ -124,7 +122,7 @@ int main(int count, char *words[])
     double floats = 0, integers = 0, worst = 0;
     size_t first = measured + 1 < symbols ? symbols - measured - 1 : 0, last = symbols - 1;
     for (size_t t = first; t < last; t++) {
-        check(unroll_stream_step_tokens(stream, &token[t], z));
+        check(unroll_stream_step(stream, &token[t], NULL, z));
         check(unroll_integer_step(integer, &token[t], NULL, y));
         floats += nats(z, outputs, token[t + 1]);
         integers += nats(y, outputs, token[t + 1]);
@@ -139,7 +137,7 @@ int main(int count, char *words[])
     free(z);
     free(memory);
     unroll_integer_free(integer);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     unroll_model_free(model);
     return 0;
 }

@@ -1,9 +1,9 @@
-/* Trains a network with a loss of the program's own, with nothing but unroll_train.h.
+/* Trains a network with a custom loss, using only unroll_train.h.
  *     own_loss
- * A module session gives results and takes their gradient; what lies between is the program's. Here it is the CRPS, the
- * continuous ranked probability score, of a normal distribution: the absolute error of a forecast that is a distribution,
- * which is smallest when the forecast says how sure it is. The network reads a wave whose noise comes and goes with the
- * wave, and learns both: mean and standard deviation of the next value. */
+ * A module session returns outputs and accepts their gradient; the program computes the loss in between. Here it is the
+ * CRPS, the continuous ranked probability score, of a normal distribution. It is the absolute error generalized to
+ * forecasts that are distributions, and is lowest if the stated uncertainty is right. The network reads a wave whose
+ * noise varies with the wave, and learns both mean and standard deviation of the next value. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void check(unroll_status status)
     exit(status);
 }
 
-/* About normal, the same on every machine. */
+/* Approximately normal, and the same on every machine. */
 static double noise(void)
 {
     static unsigned long long state = 1;
@@ -44,8 +44,9 @@ static void fill(float inputs[STEPS][ROWS], float targets[STEPS][ROWS], int upda
     }
 }
 
-/* The score of the target y under a normal distribution, whose mean is z[0] and whose standard deviation is e^z[1]; and its
- * slopes by both. With x = (y - mean) / s it is s (x (2 P(x) - 1) + 2 p(x) - 1 / sqrt(pi)), p the density and P its integral. */
+/* Returns the score of the target y for a normal distribution with mean z[0] and standard deviation e^z[1], and its
+ * slopes in both. With x = (y - mean) / s it is s (x (2 P(x) - 1) + 2 p(x) - 1 / sqrt(pi)), with density p and its
+ * integral P. */
 static double crps(const float z[2], double y, float slope[2])
 {
     const double pi = 3.14159265358979323846;
@@ -60,8 +61,8 @@ int main(void)
 {
     static float inputs[STEPS][ROWS], targets[STEPS][ROWS], z[STEPS][ROWS][2], slope[STEPS][ROWS][2];
 
-    /* A network without a loss: two results, whatever they mean. */
-    unroll_spec spec = unroll_spec_default();
+    /* A network without a loss: two outputs with any meaning. */
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = "gru";
     spec.hidden = 24;
     spec.input = 1;
@@ -70,7 +71,7 @@ int main(void)
     check(unroll_model_new(&spec, 1, &model));
 
     /* A module that updates its own weights. */
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.mode = UNROLL_MODULE;
     config.updates = 1;
     config.steps = STEPS;
@@ -85,11 +86,11 @@ int main(void)
     unroll_batch batch = {.size = sizeof batch, .inputs = inputs[0]};
     for (int update = 0; update <= UPDATES; update++) {
         unroll_result result = { .size = sizeof result };
-        double score = 0, stated[2] = {0}; /* standard deviations where the noise is small, and large */
+        double score = 0, stated[2] = {0}; /* where the noise is small, and where it is large */
         int steps[2] = {0};
         fill(inputs, targets, update);
-        check(unroll_forward(session, &batch));
-        check(unroll_read(session, "z", z[0][0], sizeof z / sizeof(float)));
+        check(unroll_session_forward(session, &batch));
+        check(unroll_session_read(session, "z", z[0][0], sizeof z / sizeof(float)));
         for (int t = 0; t < STEPS; t++)
             for (int b = 0; b < ROWS; b++) {
                 score += crps(z[t][b], targets[t][b], slope[t][b]) / (STEPS * ROWS);
@@ -99,9 +100,9 @@ int main(void)
                 stated[large] += exp(z[t][b][1]);
                 steps[large]++;
             }
-        check(unroll_write(session, "d.z", slope[0][0], sizeof slope / sizeof(float)));
-        check(unroll_backward(session));
-        check(unroll_update(session, &rates, &result));
+        check(unroll_session_write(session, "d.z", slope[0][0], sizeof slope / sizeof(float)));
+        check(unroll_session_backward(session));
+        check(unroll_session_update(session, &rates, &result));
         if (update % 100 == 0)
             printf("update %3d   CRPS %.5f   gradient norm %.3f   deviation %.3f and %.3f\n", update, score, result.norm,
                    stated[0] / steps[0], stated[1] / steps[1]);

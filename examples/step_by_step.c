@@ -1,7 +1,7 @@
-/* Runs a model one step at a time, as a program does that gets its inputs one by one.
+/* Runs a model one step at a time, like a program whose inputs arrive one by one.
  *     step_by_step [MODEL]      MODEL: one that train_tiny has saved; without it: an untrained one
- * First it hears a wave, then it is left alone and hears its own answers. What it remembers of the wave is
- * in the states, which the session carries from step to step. */
+ * First it reads a wave, then its own outputs. Its memory of the wave is in the states, which the session carries from
+ * step to step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static unroll_model *open_model(const char *path)
     if (path) {
         check(unroll_model_load(path, &model));
     } else {
-        unroll_spec spec = unroll_spec_default();
+        unroll_model_config spec = unroll_model_config_default();
         spec.hidden = 24;
         spec.input = spec.output = 1;       /* the weights are random, the same for the same seed */
         check(unroll_model_new(&spec, 1, &model));
@@ -37,10 +37,10 @@ static unroll_model *open_model(const char *path)
     return model;
 }
 
-/* Only a model of one number in and one out fits this program. */
+/* This program needs a model with one number in and one out. */
 static void check_shape(const unroll_model *model)
 {
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
 
     unroll_model_network(model, &network);
     if (!network.tokens && network.input == 1 && unroll_model_outputs(model) == 1)
@@ -49,14 +49,14 @@ static void check_shape(const unroll_model *model)
     exit(UNROLL_USAGE);
 }
 
-/* One step of one row. No memory is taken here: this may be called from a loop that must not wait. */
+/* Runs one step of one row. Allocates no memory, so it may be called from a loop that must not wait. */
 static float step(unroll_session *session, float input)
 {
     unroll_batch batch = {.size = sizeof batch, .inputs = &input};
     float answer;
 
-    check(unroll_forward(session, &batch));
-    check(unroll_read(session, "z", &answer, 1));       /* "z": the outputs, [steps, rows, output] */
+    check(unroll_session_forward(session, &batch));
+    check(unroll_session_read(session, "z", &answer, 1));       /* "z": the outputs, [steps, rows, output] */
     return answer;
 }
 
@@ -65,9 +65,9 @@ int main(int count, char *words[])
     unroll_model *model = open_model(count > 1 ? words[1] : NULL);
     check_shape(model);
 
-    unroll_session_config config = unroll_session_default();    /* outputs only, 1 step, 1 row */
-    config.stateful = 1;                       /* each call goes on from the states that the last one left */
-    config.machine.threads = 1;                     /* a single step is too little work to share */
+    unroll_session_config config = unroll_session_config_default();    /* outputs only, 1 step, 1 row */
+    config.stateful = 1;                       /* each call continues from the states of the last one */
+    config.machine.threads = 1;                     /* a single step is too small to divide */
     unroll_session *session;
     check(unroll_session_new(model, &config, &session));
 
@@ -79,9 +79,9 @@ int main(int count, char *words[])
         printf("%4d  %6.3f  %6.3f  %6.3f%s\n", t, input, answer, wave(t + 1), t < HEARD ? "" : "   alone");
     }
 
-    /* Without its memory the network answers differently to the same input. */
+    /* Without its memory the network's output for the same input is different. */
     float remembered = step(session, 0.5f);
-    check(unroll_clear_states(session));
+    check(unroll_session_reset(session));
     printf("0.5 with its memory: %.3f, without: %.3f\n", remembered, step(session, 0.5f));
 
     unroll_session_free(session);

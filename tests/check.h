@@ -1,8 +1,8 @@
-/* The harness of the test programs: count what passed, print what failed, end with one line.
+/* The test harness: counts what passed, prints what failed, and prints a closing line.
  *     CHECK(a == b, "a is %d, not %d", a, b);   ...   return check_finish("test_base");
- * A test is one CHECK, however often it compares; programs that go over a list of cases call check_next_case() before
- * each, and then a test is one CHECK of one case. Not a runner: each program is run by itself and its exit status
- * tells. */
+ * A CHECK counts as one test, however often it is evaluated. Programs that run a list of cases call check_next_case()
+ * before each; each CHECK then counts once for each case. Every program runs by itself; its exit status is the
+ * result. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
@@ -16,9 +16,9 @@ using std::atomic_int, std::atomic_load, std::atomic_store, std::atomic_fetch_ad
 #include <stdio.h>
 #include <string.h>
 
-static atomic_int checks_passed, checks_failed, checks_skipped; /* members of a team check, too */
+static atomic_int checks_passed, checks_failed, checks_skipped; /* atomic because members of a team also check */
 
-/* The cases in which a CHECK held, and in which it failed: the last of each, from 1. */
+/* The last cases, counted from 1, in which a CHECK passed and failed. */
 struct check_site {
     atomic_int held, failed;
 };
@@ -26,16 +26,16 @@ static atomic_int check_cases;
 
 static inline void check_next_case(void) { atomic_fetch_add(&check_cases, 1); }
 
-/* True when the condition holds; otherwise prints where, and the words given. */
+/* True if the condition holds; otherwise prints the place and the message. */
 #define CHECK(condition, ...) __extension__({ static struct check_site check_site_; \
     check_that(&check_site_, (condition), #condition, __FILE__, __LINE__, __VA_ARGS__); })
 
-/* Of a call of the library: it succeeds; it gives this status and an error that says `part`. */
+/* MUST: the call succeeds. CHECK_REFUSED: it fails with this status and an error that contains `part`. */
 #define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
 #define CHECK_REFUSED(call, status, part) \
     CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s', not '%s'", unroll_last_error(), part)
 
-/* Counts a site once in each case: as failed if one of its comparisons does. */
+/* Counts a site once in each case: as failed if one of its evaluations fails. */
 static inline void check_count(struct check_site *site, bool holds)
 {
     int now = atomic_load(&check_cases) + 1;
@@ -68,18 +68,18 @@ __attribute__((format(printf, 6, 7))) static inline bool check_that(struct check
     return false;
 }
 
-/* Says what this machine cannot check and why. */
+/* Prints what this machine cannot check, and why. */
 static inline void check_skip(const char *reason)
 {
     atomic_fetch_add(&checks_skipped, 1);
     printf("skipped: %s\n", reason);
 }
 
-/* Is "quick" the program's argument? So the slow builds, those with sanitizers and those that are emulated, run it:
- * the same code with fewer numbers, and without what they can't tell more of than the plain build. */
+/* True if the program's argument is "quick", as in slow builds (sanitizers, emulators): the same code with fewer
+ * values, and without what these builds cannot find more about than the plain one. */
 static inline bool check_quick(int count, char **words) { return count > 1 && !strcmp(words[1], "quick"); }
 
-/* The exit status of the program. A program that checked nothing has failed. */
+/* Returns the program's exit status. A program that checked nothing has failed. */
 static inline int check_finish(const char *program)
 {
     int passed = atomic_load(&checks_passed), failed = atomic_load(&checks_failed);

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Runs the tests that tests/list.sh lists on standard input, one more at a time than there are processors, those that
-# take longest first, and adds up their closing lines "NAME: N passed, N failed, N skipped". Tests with "alone" need all
-# processors: they come last, one by one. A test that dies or hangs counts as one failure; it hangs when it needs more
-# than two minutes and 20 times the seconds that its header gives, which a busy machine does not reach.
+# Runs the tests that tests/list.sh lists on standard input, one more at a time than there are processors, the longest
+# first, and adds up their closing lines "NAME: N passed, N failed, N skipped". Tests with "alone" need all processors:
+# they run at the end, one by one. A test that dies, hangs, or prints FAILED without counting a failure counts as one
+# failure. It is considered hanging when it needs more than two minutes plus 20 times the seconds in its header, which a
+# busy machine does not reach.
 place=$(mktemp -d) || exit 1
 workers=
 trap 'rm -rf "$place"' EXIT
 trap 'kill $workers; wait; exit 130' INT TERM
 tab=$(printf '\t')
 
-run() {                 # FOLDER SECONDS COMMAND: the folder gets its log, its status, and last how long it took
+run() {                 # FOLDER SECONDS COMMAND: writes the log, the status and finally the elapsed time to the folder
     begin=$(date +%s)
     timeout -k 5 "$((120 + 20 * $2))" sh -c "$3" >"$1/log" 2>&1 </dev/null &
     child=$!
@@ -19,7 +20,7 @@ run() {                 # FOLDER SECONDS COMMAND: the folder gets its log, its s
     mv "$1/took.new" "$1/took"
 }
 
-work() {                # LIST: starts one test after another that no other worker has started
+work() {                # LIST: runs one test after another that no other worker has started
     child=
     trap '[ -z "$child" ] || kill $child; exit' TERM
     number=0
@@ -37,7 +38,7 @@ show() {                # FOLDER COMMAND
     log=$1/log
     set -- ${counts:-0 0 0}
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    if [ -z "$counts" ] || { [ "$status" != 0 ] && [ "$2" = 0 ]; }; then
+    if [ -z "$counts" ] || { [ "$2" = 0 ] && { [ "$status" != 0 ] || grep -q '^FAILED' "$log"; }; }; then
         failed=$((failed + 1))
         line="$command: ended with status $status after $took s"
         tail -n 40 "$log"

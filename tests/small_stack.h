@@ -1,5 +1,5 @@
-/* Runs a test program on a thread with a stack of 256 KB, which unroll.h says is enough for any call. Builds for
- * debugging keep in memory what others keep in registers: they get more. */
+/* Runs a test program on a thread with a stack of 256 KB, which unroll.h documents as sufficient for any call. Debug
+ * builds, which keep registers' contents in memory, get more. */
 #ifndef TESTS_SMALL_STACK_H
 #define TESTS_SMALL_STACK_H
 #include <pthread.h>

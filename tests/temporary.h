@@ -1,4 +1,4 @@
-/* A folder for the files of a test program, which makes it with mkdtemp(folder) and removes it. */
+/* A folder for the files of a test program, which creates it with mkdtemp(folder) and removes it. */
 #ifndef TESTS_TEMPORARY_H
 #define TESTS_TEMPORARY_H
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 static char folder[] = "/tmp/unroll_test_XXXXXX";
 
-/* A path in it, valid until the fourth call after. */
+/* Returns a path in it, valid until the fourth call after this one. */
 static inline const char *inside(const char *name)
 {
     static char paths[4][PATH_MAX];

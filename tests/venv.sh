@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints the Python of the one environment of all tests, if it has the modules; else says in a sentence why not, and
-# fails. venv.sh BUILD MODULE... It is made under BUILD/venv from tests/requirements.txt by whoever comes first, the
-# others wait: `make test` begins it while the compiler runs. PEERS_PYTHON names another Python that has them.
+# Prints the Python of the environment shared by all tests, if it has the modules; otherwise prints why not, and fails.
+# venv.sh BUILD MODULE... The first caller creates it in BUILD/venv from tests/requirements.txt, the others wait: `make
+# test` starts it while the compiler runs. PEERS_PYTHON names another Python that has the modules.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1; shift
-export KERAS_BACKEND=torch      # else Keras wants TensorFlow
+export KERAS_BACKEND=torch      # otherwise Keras requires TensorFlow
 modules=$(echo "$*" | tr ' ' ',')
 python=${PEERS_PYTHON:-$build/venv/bin/python}
 
@@ -18,7 +18,7 @@ if [ -z "$PEERS_PYTHON" ]; then
         python3 -m venv "$build/venv" >"$build/venv.log" 2>&1 || { echo "python3 -m venv does not work"; exit 1; }
         timeout 300 "$python" -m pip --disable-pip-version-check --timeout 10 --retries 1 install -q --no-compile \
             -r "$here/requirements.txt" >"$build/venv.log" 2>&1 9>&- && : >"$build/venv/complete"
-        # Compiled once, what is used of them.
+        # Compiles the modules in use once.
         env -u PYTHONDONTWRITEBYTECODE "$python" -c 'import torch._dynamo, keras, onnx, onnxruntime, mypy.main' \
             >>"$build/venv.log" 2>&1 9>&-
     fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the kernels' images as data in assembler: src/device/cuda/image.h says what.
+# Writes the kernels' images as data in assembler; see extensions/cuda/image.h.
 # Usage: cuda_images.sh NVCC IMAGE:OLDEST..
 toolkit=0
 if test -n "$1"; then

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Three tasks, each in seconds: CO2 of the next twelve months, the language of a word, from Debian's dictionaries (left out
-# where they are not: no network, no root), and writing, from its licences. Ctrl-C saves and stops a training.
-# Usage: demo.sh BUILD_FOLDER       DEMO_SECONDS=N: each for N seconds
+# Three tasks, each in seconds: CO2 of the next twelve months; the language of a word, from Debian's dictionaries
+# (skipped if they are not installed: no network, no root); and text generation from Debian's licenses. Ctrl-C saves and
+# stops training.
+# Usage: demo.sh BUILD_FOLDER       DEMO_SECONDS=N: N seconds for each task
 build=${1:-build}
 folder=$build/demo.data
-text=$folder/licences.txt
+text=$folder/licenses.txt
 limit=${DEMO_SECONDS:+--for ${DEMO_SECONDS}s}
 mkdir -p "$folder/languages"
-trap : INT                          # Ctrl-C is for the training; what comes after it is still said
+trap : INT                          # Ctrl-C stops only the training; this script prints what to do next
 show() { echo; echo "\$ $*"; "$@"; }
 
 train() {                           # RUN OPTIONS...
@@ -22,13 +23,13 @@ train() {                           # RUN OPTIONS...
     [ $code -eq 0 ] || exit $code
 }
 
-echo "CO2 over Mauna Loa, month by month since 1958: what will the next year be? The last 5 years are the test."
-train "$build/demo.co2" examples/data/co2.csv --horizon 12 --test 60
-show "$build/unroll" predict "$build/demo.co2" examples/data/co2.csv
-show "$build/unroll" plot "$build/demo.co2" --what answers
+show "$build/unroll" demo $limit --out "$build/demo.co2"
+code=$?
+[ $code -eq 75 ] && exit 0              # stopped and saved
+[ $code -eq 0 ] || exit $code
 echo
 
-# 3,000 words of each dictionary, evenly: a file a language, a line a word.
+# Takes 3,000 evenly spaced words of each dictionary: one file per language, one word per line.
 words_of() {                        # LANGUAGE DICTIONARY [ENCODING]
     rm -f "$folder/languages/$1.txt"
     [ -f "/usr/share/dict/$2" ] || return
@@ -48,17 +49,17 @@ if [ "$(find "$folder/languages" -name '*.txt' | wc -l)" -gt 1 ]; then
     train "$build/demo.languages" "$folder/languages" --test 0.1
     printf '%s\n' Kartoffelsalat squelettique chiacchierare caballero thoughtful sjukhuset >"$folder/words.txt"
     echo
-    echo "\$ $build/unroll predict $build/demo.languages $folder/words.txt | paste $folder/words.txt -"
-    "$build/unroll" predict "$build/demo.languages" "$folder/words.txt" | paste "$folder/words.txt" -
+    echo "\$ $build/unroll predict $build/demo.languages $folder/words.txt | sed 1d | paste $folder/words.txt -"
+    "$build/unroll" predict "$build/demo.languages" "$folder/words.txt" | sed 1d | paste "$folder/words.txt" -
 fi
 
 find /usr/share/common-licenses -type f 2>/dev/null | LC_ALL=C sort | xargs -r cat | tr -s ' \t' ' ' | cat -s >"$text"
-if [ "$(wc -c <"$text")" -lt 100000 ]; then         # no Debian: our own sources and documents
+if [ "$(wc -c <"$text")" -lt 100000 ]; then         # not Debian: our own sources and documents
     find README.md docs include src -type f \( -name '*.md' -o -name '*.[ch]' \) -exec cat {} + >"$text"
 fi
 
-# Small batches, a high rate and dropout, because the text is short; as many epochs as still make it better: by the clock
-# a fast machine would go on at a high rate and learn the text by heart.
+# Small batches, a high rate and dropout, because the text is short. The number of epochs is limited to those that still
+# improve the model: with a time limit, a fast machine would go on at a high rate and memorize the text.
 echo
 echo "A network that has never seen a word reads $text ($(($(wc -c <"$text") / 1000)) kB) and learns to write."
 train "$build/demo" "$text" --cell gru --hidden 192 --dropout 0.4 --batch 16 --bptt 32 --lr 0.006 --warmup 80 \

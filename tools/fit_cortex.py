@@ -1,6 +1,6 @@
-"""Prints the prices of src/export/estimate.c, in instructions: least squares of relative errors, none below
-zero, over the counts of tools/cortex_counts.txt; then how the rounded prices do on the models that were not fitted.
-No cycles: how many an instruction takes is assumed in estimate.c."""
+"""Prints the costs for src/convert/c99/estimate.c, in instructions, and how well they predict models outside the fit.
+The costs are non-negative and minimize squared relative errors over the counts of tools/cortex_counts.txt. It prints no
+cycles: estimate.c assumes how many an instruction takes."""
 from itertools import combinations
 from pathlib import Path
 
@@ -11,7 +11,7 @@ NOT_FITTED = ("lstm_projection", "tokens", "trained", "network", "cell_6")
 
 
 def read_counts():
-    """{(core, dtype): {model: ([count of each kind], instructions)}}"""
+    """Returns {(core, dtype): {model: ([count of each kind], instructions)}}."""
     table = {}
     for line in Path(__file__).with_name("cortex_counts.txt").read_text().splitlines():
         if not line.startswith("#"):
@@ -19,14 +19,14 @@ def read_counts():
             model, dtype = name.rsplit("_", 1)
             *counts, instructions = map(int, numbers)
             if dtype == "fp32":
-                counts[-1] = 0              # floats enter and leave as they are
+                counts[-1] = 0              # floats are not converted at input and output
             table.setdefault((core, dtype), {})[model] = counts, instructions
     return table
 
 
 def fit(rows):
-    """Non-negative x that makes each row's sum of a * x nearest to 1: the best of all subsets of the columns
-    whose solution has no negative number."""
+    """Returns the non-negative x for which each row's sum of a * x is nearest to 1: the best solution without negative
+    numbers over all subsets of the columns."""
     best = len(rows), [0] * len(KINDS)
     used = [k for k in range(len(KINDS)) if any(row[k] for row in rows)]
     for size in range(1, len(used) + 1):

@@ -1,4 +1,4 @@
-"""Prints the constants of v_exponential in src/cells/v/v_math.h: P in e^r - 1 = r + r^2 P(r)
+"""Prints the constants of v_exponential in src/nn/vector/v_math.h: P in e^r - 1 = r + r^2 P(r)
 for |r| <= ln 2 / 2, by interpolation at Chebyshev nodes in exact fractions, rounded to floats;
 and ln 2 in two parts, the first short enough that its product with n is exact."""
 from fractions import Fraction

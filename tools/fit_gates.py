@@ -1,5 +1,5 @@
-"""Prints the constants of v_tanh in src/cells/v/v_math.h, of which v_sigmoid has those of r / 2: tanh r = r + r^3 P(r^2)
-for |r| <= ln 2 / 4 with the smallest relative error, by Remez's exchange."""
+"""Prints the constants of v_tanh in src/nn/vector/v_math.h, which v_sigmoid uses for r / 2: tanh r = r + r^3 P(r^2) for
+|r| <= ln 2 / 4 with the smallest relative error, by Remez's exchange."""
 from math import log, tanh
 
 from fit_expm1 import to_float32
@@ -26,7 +26,7 @@ def solve(rows):
 
 
 def fit_tanh():
-    """Three points where the error is +e, -e, +e, moved to where it is largest until they stay."""
+    """Fits at three points with the errors +e, -e, +e, and moves the points to the largest errors."""
     points = [LIMIT * x for x in (0.4, 0.8, 1)]
     grid = [LIMIT * i / 4000 for i in range(1, 4001)]
     for _ in range(20):

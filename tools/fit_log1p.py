@@ -1,4 +1,4 @@
-"""Prints the constants of v_log in src/cells/v/v_math.h: P in log(1 + f) = f - f^2 / 2 + f^3 P(f)
+"""Prints the constants of v_log in src/nn/vector/v_math.h: P in log(1 + f) = f - f^2 / 2 + f^3 P(f)
 for 1 + f from sqrt(1/2) to sqrt(2), by interpolation at Chebyshev nodes."""
 from math import cos, log1p, pi, sqrt
 

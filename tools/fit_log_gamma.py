@@ -1,17 +1,17 @@
-"""Prints the constants of losses/log_gamma.h: of h(x) = log(x) / 2 - (log gamma(x + 1/2) - log gamma(x)) for x >= 1
-the polynomial h = u P(u), u = 1 / x. What is fitted is the derivative by u, by interpolation at Chebyshev nodes, so
-that h and its slope, in which digamma(x + 1/2) - digamma(x) is, are both near; P are its coefficients, each divided
-by its power."""
+"""Prints the constants of losses/log_gamma.h: the polynomial h = u P(u), u = 1 / x, for h(x) = log(x) / 2 - (log
+gamma(x + 1/2) - log gamma(x)) and x >= 1. It interpolates the derivative by u at Chebyshev nodes, so that both h and
+its slope, which contains digamma(x + 1/2) - digamma(x), are accurate. P has the coefficients of the
+derivative, each divided by its power."""
 from math import cos, log, pi
 
 from fit_expm1 import interpolate, to_float32
 
 COEFFICIENTS = 10
-FAR = 30  # from here on the series in 1 / x
+FAR = 30  # the series in 1 / x is used from here on
 
 
 def exact(u):
-    """h and its derivative by u: the series far out, from there on down by gamma(x + 1) = x gamma(x)."""
+    """Returns h and its derivative by u: by the series for large x, below it by gamma(x + 1) = x gamma(x)."""
     x = 1 / u if u else 1e9
     steps = max(0, FAR - int(x))
     far = x + steps

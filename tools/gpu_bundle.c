@@ -1,6 +1,6 @@
-/* One program in the place of several, for a bare machine with a GPU (gpu_bundle.sh): `unroll`, and the test programs
- * when the first argument names one. They share one library, so the kernels' images are there once. No code of its own:
- * the Makefile gives each program's main a name. */
+/* One program that replaces several, for a bare machine with a GPU (gpu_bundle.sh): `unroll`, or a test program if
+ * the first argument names one. They share one library, so that the kernels' images are stored once. The Makefile
+ * renames each program's main. */
 #include <string.h>
 
 int main_unroll(int count, char **argument);

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Run on a machine with a GPU, in the folder that `make gpu-bundle` made. The parts come in the order of what they tell
-# for their time: what the machine has, small cases of each way to run a recurrence, ways compared at real sizes, what
-# the hardware takes, the benchmark next to PyTorch and cuDNN, and all checks. Each part has a time limit and a line here
-# that begins with its name; parts that lack something print "skipped" and what. All output goes to log in the folder
-# that OUT names (results), next to RESULTS-gpu.md. MINUTES of the benchmark (4), LIMIT: seconds of the last part (240).
+# Runs on a machine with a GPU, in the folder that `make gpu-bundle` made. The most informative parts run first: the
+# properties of the machine, small cases of each recurrence algorithm, the algorithms at real sizes, hardware costs, the
+# benchmark against PyTorch and cuDNN, and all checks. Each part has a time limit, and prints a line that begins with
+# its name. Parts that lack something print "skipped" and the reason. All output goes to log in the folder OUT
+# (results), next to RESULTS-gpu.md. MINUTES: of the benchmark (4). LIMIT: seconds of the last part (240).
 cd "$(dirname "$0")" || exit 1
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 results=${OUT:-$PWD/results}
@@ -29,7 +29,7 @@ part() {        # NAME SECONDS COMMAND: its output is shown while it runs
 }
 finish() { echo "gpu bundle: $passed parts passed, $lost failed, $skipped skipped; their output is in $results/log"; test $lost = 0; exit; }
 
-# Is there a C library that it runs on?
+# Can the program run with the C library of this machine?
 part starts 20 build/unroll --version || finish
 part devices 60 build/unroll devices || finish
 found=$(grep '^cuda ' "$temporary/part")

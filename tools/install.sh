@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs the packages that are missing, with the package manager of this system. Packages have Debian's names.
+# Installs the missing packages with the package manager of this system. PACKAGE is a Debian name.
 #     tools/install.sh [--optional] PACKAGE...
-# Needs root. Without root, with INSTALL=0 or if the installation fails it prints what to install and how, and ends with
-# 2; with --optional it prints one line and ends with 0, for tests that need these packages are skipped.
+# Needs root. Without root, with INSTALL=0 or if the installation fails, it prints what to install and how, and exits
+# with 2. With --optional it prints one line and exits with 0, because the tests that need these packages are skipped.
 optional=
 if [ "$1" = --optional ]; then optional=1; shift; fi
 
@@ -11,7 +11,7 @@ for candidate in apt-get dnf apk pacman brew; do
     command -v $candidate >/dev/null 2>&1 && manager=$candidate && break
 done
 
-# Name of a Debian package for a package manager; - if its base system has it.
+# Prints the name of a Debian package in another package manager; - if the base system has it.
 name_of() {             # MANAGER PACKAGE
     [ "$1" = apt-get ] && { echo "$2"; return; }
     # Debian         dnf              apk           pacman      brew
@@ -26,6 +26,7 @@ libc6-dev        glibc-devel      musl-dev      glibc       -
 libjansson-dev   jansson-devel    jansson-dev   jansson     jansson
 libarchive-dev   libarchive-devel libarchive-dev libarchive libarchive
 zlib1g-dev       zlib-devel       zlib-dev      zlib        zlib
+libwebsockets-dev libwebsockets-devel libwebsockets-dev libwebsockets libwebsockets
 libzstd-dev      libzstd-devel    zstd-dev      zstd        zstd
 liblzma-dev      xz-devel         xz-dev        xz          xz
 LIST
@@ -58,7 +59,7 @@ for package in "$@"; do
 done
 [ -z "$missing" ] && exit 0
 
-names_of() {            # MANAGER: what is missing, as far as it is known there
+names_of() {            # MANAGER: prints the missing packages that have a name there
     for package in $missing; do name_of "$1" "$package"; done | grep -vx -e - | tr '\n' ' ' | sed 's/ $//'
 }
 give_up() {             # WHY
@@ -83,7 +84,7 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 install() { $(command_of $manager) $(names_of $manager) >"$log" 2>&1; }
-# One package that this release lacks must not keep the others away.
+# Drops packages that this release lacks, so that the others can be installed.
 drop_unknown() {
     known=
     for package in $missing; do
@@ -100,7 +101,7 @@ if [ $manager = apt-get ]; then
     [ -z "$missing" ] && exit 0
     install && exit 0
 fi
-# The cause rather than what follows from it: apt ends with advice that does not help without a network.
+# Reports the cause and not its consequences: apt ends with advice that does not help without a network.
 why=$(grep -m 1 -oE 'Temporary failure resolving.*|Could not (resolve|connect).*|No space left.*' "$log")
 [ -n "$why" ] || why=$(grep -E '^(E|W|error|ERROR): ?' "$log" | tail -n 1 | sed -E 's/^[A-Za-z]+: *//')
 give_up "${why:-$(tail -n 1 "$log")}"

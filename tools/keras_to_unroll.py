@@ -9,11 +9,13 @@ or from Python, for a model that has only .weights.h5 files:
     model.load_weights("model.weights.h5")
     keras_to_unroll.save(model, "weights.safetensors")
 
-It needs keras (any backend) and numpy. Layers one after the other: Embedding, LSTM, GRU (both kinds), SimpleRNN,
-Bidirectional of these (concat), Dense, also TimeDistributed, and Activation; Dropout does nothing when a model
-runs. Anything else is refused by name. What is converted: kernels are transposed; GRU z r h becomes r z n, LSTM
-i f c o is i f g o already; one bias becomes two, of which the second is zero; a GRU's bias (2, 3 units) is two.
-The file holds PyTorch's names, and in its metadata the order of the layers and what names don't say.
+It needs keras (any backend) and numpy. The model must be a sequence of these layers: Embedding, LSTM, GRU (both
+kinds), SimpleRNN, Bidirectional of these (concat), Dense, also TimeDistributed, and Activation. Dropout is ignored,
+because it has no effect in inference. Other layers are refused by name.
+
+Kernels are transposed. The GRU's gates z r h become r z n; the LSTM's i f c o are already in PyTorch's order. A
+single bias becomes two, the second of which is zero; a GRU's bias (2, 3 units) becomes two. The file holds PyTorch's
+names; its metadata holds the order of the layers and what the names do not specify.
 """
 import argparse
 import json
@@ -47,7 +49,7 @@ def gates_to_rows(matrix, gates):
 
 
 def cell_tensors(layer, gates, suffix):
-    """Tensors of one direction by PyTorch's names."""
+    """Returns the tensors of one direction by PyTorch's names."""
     kernel, recurrent, *bias = [np.asarray(w, np.float32) for w in layer.get_weights()]
     tensors = {f"weight_ih_{suffix}": gates_to_rows(kernel, gates),
                f"weight_hh_{suffix}": gates_to_rows(recurrent, gates)}
@@ -78,7 +80,7 @@ class Conversion:
         self.order = []             # [name, variant] of each module
         self.last = None            # the recurrent module that the next layer of its kind may join
         self.levels = 0
-        self.returned_last = None   # a layer that gives its last step only must be followed by Dense alone
+        self.returned_last = None   # a layer that returns only its last step; only Dense may follow it
 
     def add_module(self, name, variant, tensors):
         name = name.replace(".", "_").replace(",", "_").replace(":", "_")[-63:]
@@ -151,7 +153,7 @@ class Conversion:
 
 
 def check_chain(model):
-    """Each layer must read the one before it, and nothing else."""
+    """Checks that each layer reads only the one before it."""
     if type(model).__name__ == "Sequential":
         return
     if type(model).__name__ != "Functional" or len(model.inputs) != 1 or len(model.outputs) != 1:
@@ -165,7 +167,7 @@ def check_chain(model):
 
 
 def histories(value):
-    """The names of the layers that a node of a Functional model's configuration reads."""
+    """Yields the names of the layers that a node of a Functional model's configuration reads."""
     if isinstance(value, dict):
         if "keras_history" in value:
             yield value["keras_history"][0]
@@ -189,7 +191,7 @@ def write_safetensors(path, tensors, metadata):
 
 
 def save(model, path):
-    """The weights of a built Keras model, for `unroll import`."""
+    """Writes the weights of a built Keras model for `unroll import`; returns the order of the modules."""
     check_chain(model)
     conversion = Conversion()
     for layer in model.layers:
@@ -200,7 +202,7 @@ def save(model, path):
 
 
 def write_reference(model, path, steps, rows, seed=1):
-    """Random inputs and what Keras makes of them, batch-first; of a model that masks symbol 0 rows of all lengths."""
+    """Writes random inputs and Keras' outputs, batch-first; with rows of all lengths if the model masks symbol 0."""
     random = np.random.default_rng(seed)
     first = next(layer for layer in model.layers if type(layer).__name__ != "InputLayer")
     arrays = {}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/vectors/import: state_dicts of small PyTorch networks with random weights, as users save them, and
-beside each the arrays that PyTorch makes of random inputs, states and lengths, in float64 and rounded once.
-tests/file/test_torch.c imports them. Neither building nor testing Unroll needs this script.
+"""Makes tests/vectors/import: state_dicts of small PyTorch networks with random weights, as users save them, each with
+the arrays that PyTorch computes from random inputs, states and lengths, in float64 and rounded once.
+tests/file/test_torch.c imports them. Building and testing Unroll does not need this script.
 
     pip install torch==2.13.0 numpy safetensors
     python tools/make_import_vectors.py           # rewrites tests/vectors/import, a second
+
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ T, B = 6, 3
 
 
 class Net(nn.Module):
-    """Modules one after the other, as forward() of most recurrent networks has them."""
+    """Modules in sequence, as in forward() of most recurrent networks."""
 
     def __init__(self, last_only=False, **modules):
         super().__init__()
@@ -37,7 +38,7 @@ class Net(nn.Module):
             holder.add_module(leaf, m[0] if isinstance(m, tuple) else m)
 
     def run(self, x, lengths, states):
-        """Time-major; returns y and the last states of each stack by name."""
+        """Reads x time-major; returns y and the last states of each stack by name."""
         last = {}
         for name in self.order:
             m = self.get_submodule(name.replace("__", "."))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints src/export/integer_tables.h: the tables of sigmoid, 2^x and log2 that integer programs interpolate.
+"""Prints src/stream/program/integer_tables.h: the tables of sigmoid, 2^x and log2 that integer programs interpolate.
 
-    tools/make_integer_tables.py >src/export/integer_tables.h
+    tools/make_integer_tables.py >src/stream/program/integer_tables.h
 """
 from decimal import Decimal, getcontext
 

@@ -1,10 +1,10 @@
-"""Makes tests/vectors/onnx: ONNX graphs with random weights, and what ONNX Runtime computes of them.
+"""Makes tests/vectors/onnx: ONNX graphs with random weights, and the results of ONNX Runtime.
 
     python3 tools/make_onnx_vectors.py --out tests/vectors/onnx
 
-Wants numpy, onnx and onnxruntime; torch and onnxscript for the graphs of PyTorch's two exporters (--torch). Each case is
-NAME.onnx and NAME.npz: the arrays of the graph's inputs and outputs by name. Layout 1, which ONNX Runtime refuses,
-is computed with layout 0 and turned.
+Needs numpy, onnx and onnxruntime; torch and onnxscript for the graphs of PyTorch's two exporters (--torch). Each case
+is NAME.onnx and NAME.npz: the arrays of the graph's inputs and outputs by name. Layout 1, which ONNX Runtime refuses,
+is computed with layout 0 and transposed.
 """
 import argparse
 import os
@@ -150,7 +150,7 @@ def keras_lstm(out):
 
 
 def keras_gru(out):
-    """Embedding, two GRUs, the last of which gives its last state: Gather, GRU, Squeeze, GRU, Squeeze, Gemm, Sigmoid"""
+    """Embedding, two GRUs (the second returns its last state): Gather, GRU, Squeeze, GRU, Squeeze, Gemm, Sigmoid"""
     rng = np.random.default_rng(8)
     constants = {"table": random(rng, 9, I), "bias": random(rng, 2), "kernel": random(rng, H, 2)}
     for k, inputs in enumerate((I, H)):
@@ -166,7 +166,7 @@ def keras_gru(out):
 
 
 def time_distributed(out):
-    """Reshape [-1, H] around a dense layer, as TimeDistributed does, and two LSTMs side by side."""
+    """Reshape [-1, H] around a dense layer, as in TimeDistributed, and two LSTMs in parallel."""
     rng = np.random.default_rng(9)
     constants = {"flat": np.array([-1, 2 * H], np.int64), "kernel": random(rng, 2 * H, 3), "bias": random(rng, 3),
                  "full": np.array([-1, T, 3], np.int64), "axes": np.array([1], np.int64)}
@@ -265,7 +265,7 @@ def torch_cases(out):
 
 
 def strip(path, external):
-    """Without the stack traces of the machine that exported it."""
+    """Removes the stack traces of the machine that exported the model."""
     model = onnx.load(path, load_external_data=False)
     for node in model.graph.node:
         del node.metadata_props[:]

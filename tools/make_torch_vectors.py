@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes tests/vectors/*.safetensors: what PyTorch computes in float64, forward and backward, for small
-recurrent networks with random weights, inputs, states and lengths. It is run by hand when a case is added;
+"""Makes tests/vectors/*.safetensors: the results of PyTorch in float64, forward and backward, for
+small recurrent networks with random weights, inputs, states and lengths. It is run by hand when a case is added;
 building and testing Unroll need neither Python nor this script.
 
-    pip install torch==2.13.0 numpy safetensors
+    pip install torch==2.13.0 pytorch-crf==0.7.2 numpy safetensors
     python tools/make_torch_vectors.py            # rewrites tests/vectors, a few seconds
 
-Everything given (weights, inputs, states, cotangents) is rounded to float32 before it is used, so that both
-sides start from the same numbers; results are rounded to float32 once, at the end. tests/vectors/README.md
-describes the files. Cells that PyTorch lacks are written here as plain loops, and the same loops are checked
-against PyTorch on every case it does have.
+Everything given (weights, inputs, states, cotangents) is rounded to float32 before use, so that both sides start
+from the same numbers; results are rounded to float32 once, at the end. tests/vectors/README.md describes the
+files. Cells that PyTorch lacks are written here as plain loops, which are checked against PyTorch on every other
+case.
 """
 import argparse
 import dataclasses
@@ -20,6 +20,7 @@ import zlib
 
 import numpy as np
 import torch
+import torchcrf
 from safetensors.numpy import save_file
 from torch import nn
 from torch.nn import functional as F
@@ -27,23 +28,23 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 GATES = {"rnn": 1, "rnn-relu": 1, "lstm": 4, "gru": 3, "gru-before": 3}
 
-# Cells whose gates multiply no state by a matrix: gates of x, and weights unit by unit.
+# Cells whose gates multiply no state by a matrix: (gates of x, elementwise weight vectors).
 DIAGONAL = {"mingru": (2, 0), "minlstm": (3, 0), "sru": (4, 2), "indrnn": (1, 1), "paragru": (3, 3), "paralstm": (3, 5)}
 IGNORED_TARGET = -1
 
-# relu and clipping have kinks. Within float32's error of one, a correct program may take the other slope,
-# so a draw that comes closer than this is thrown away.
+# relu and clipping have kinks. Within float32's error of one, a correct program may take the other slope, so draws that
+# come closer than this are discarded.
 KINK_MARGIN = 1e-4
 
-# PyTorch and the plain loops differ only by the order of sums in float64.
+# PyTorch and the plain loops differ only in the order of sums in float64.
 LOOP_TOLERANCE = 1e-12
 
 
-# Of single numbers; their defaults are delta = 1 (huber) and log_input=True, full=False (poisson).
+# Losses of one result per target; their defaults are delta = 1 (huber) and log_input=True, full=False (poisson).
 LOSSES = {"mse": F.mse_loss, "huber": F.huber_loss, "bce": F.binary_cross_entropy_with_logits,
           "poisson": F.poisson_nll_loss}
 
-# Of several results for each target, results[..., k], whose sum they are.
+# Losses of several results per target, results[..., k].
 LEVELS = (0.125, 0.5, 0.75)
 SMALLEST_SCALE = float(np.float32(1e-3))
 
@@ -64,6 +65,7 @@ def student_t_loss(results, targets):
     return -torch.distributions.StudentT(freedom, results[..., 0], scale).log_prob(targets).sum()
 
 
+OF_CLASSES = ("xent", "crf", "ctc")
 WIDE_LOSSES = {"quantile:" + ",".join(map(str, LEVELS)): (3, quantile_loss), "gaussian": (2, gaussian_loss),
                "student-t": (3, student_t_loss)}
 
@@ -79,22 +81,22 @@ class Case:
     projection: int = 0     # width of h, 0: no projection
     bias: bool = True
     peephole: bool = False
-    clip: float = 0.0       # bound on what enters the gates' activation functions, 0: none
+    clip: float = 0.0       # bound on the inputs of the gates' activation functions, 0: none
     T: int = 7
     B: int = 3
     ragged: bool = False    # lengths differ from row to row; 1 and T always occur
     empty_row: bool = False # and one row has length 0
     vocab: int = 0          # > 0: the input is an embedding of this many tokens, of width `input`
-    columns: tuple = ()     # (name, categories, width) side by side, 0 categories: numbers; `input` is their width
+    columns: tuple = ()     # (name, categories, width), concatenated; 0 categories: numbers; `input` is their width
     tied: bool = False      # the head uses the embedding's weights
-    loss: str = ""          # "xent", one of LOSSES or WIDE_LOSSES, or "": no head
+    loss: str = ""          # one of OF_CLASSES, of LOSSES or WIDE_LOSSES, or "": no head
     outputs: int = 0        # of the head
     smoothing: float = 0.0  # "xent": label smoothing, with a weight for each class
     pool: str = ""          # before the head: "last", "mean", "max", "mean+max"; "": none
 
     @property
     def steps(self):
-        """Of what the head gives."""
+        """The steps of the head's output."""
         return 1 if self.pool else self.T
 
     @property
@@ -103,7 +105,7 @@ class Case:
 
     @property
     def width(self):
-        """Of h."""
+        """The width of h."""
         return self.projection or self.hidden
 
     @property
@@ -131,7 +133,7 @@ class Case:
 
 
 class PlainLoop(nn.Module):
-    """The equations one step after another: all cells, on padded rows of any length, 0 included."""
+    """Computes the equations step by step: all cells, on padded rows of any length, including 0."""
 
     def __init__(self, case):
         super().__init__()
@@ -237,7 +239,7 @@ class PlainLoop(nn.Module):
         return (1 - z) * n + z * h
 
     def diagonal(self, gates, h, c, v):
-        """Each as its paper has it; the comments of src/cells name them."""
+        """Each cell as in its paper; the comments of src/nn/cells name the papers."""
         if self.case.cell == "mingru":
             z, n = torch.sigmoid(gates[0]), gates[1]
             return (1 - z) * h + z * n, c
@@ -297,7 +299,7 @@ def run_rnn(rnn, x, lengths, h0, c0):
 
 
 def pooled(case, rnn, y, h, lengths):
-    """One row for each sequence, [1, B, width]; of length 0 it is not looked at."""
+    """Returns one row per sequence, [1, B, width]; rows of sequences of length 0 are ignored."""
     if not case.pool:
         return y
     valid = (torch.arange(len(y))[:, None] < lengths).unsqueeze(2)
@@ -326,10 +328,12 @@ class Model(nn.Module):
         self.head = nn.Linear(case.width * case.directions * pools, case.outputs) if case.loss else None
         if case.tied:
             self.head.weight = self.embedding.weight
+        if case.loss == "crf":
+            self.crf = torchcrf.CRF(case.outputs)
 
 
 def embedded(case, model, tokens, x):
-    """What the first layer reads."""
+    """Returns the input of the first layer."""
     if not case.columns:
         return model.embedding(tokens) if case.vocab else x
     place = itertools.count()
@@ -338,7 +342,7 @@ def embedded(case, model, tokens, x):
 
 
 def parameters(case, model):
-    """(name, parameter) in a fixed order; a network without a head is nn.LSTM alone: no "rnn." in front."""
+    """Yields (name, parameter) in a fixed order. A network without a head is nn.LSTM alone, without "rnn." in front."""
     for name, parameter in sorted(model.named_parameters()):
         yield (name if case.loss else name.removeprefix("rnn.")), parameter
 
@@ -353,7 +357,7 @@ def draw_lengths(case, random):
 
 
 def draw(case, random):
-    """All that is given: parameters, inputs, states, and cotangents or targets."""
+    """Draws everything given: parameters, inputs, states, and cotangents or targets."""
     def normal(*shape):
         return random.standard_normal(shape).astype(np.float32)
 
@@ -361,7 +365,7 @@ def draw(case, random):
              for name, parameter in parameters(case, Model(case, PlainLoop(case)))}
     given["lengths"] = draw_lengths(case, random)
     valid = np.arange(case.steps)[:, None] < given["lengths"]
-    # The padding of what goes in holds numbers like any other, so that a program that reads it is caught.
+    # The padding of inputs holds ordinary numbers, so that a program that reads it is caught.
     if case.vocab:
         given["tokens"] = random.randint(0, case.vocab, (case.T, case.B)).astype(np.int32)
     elif case.columns:
@@ -380,6 +384,13 @@ def draw(case, random):
         given["targets"] = np.where(counted, targets, IGNORED_TARGET).astype(np.int32)
         if case.smoothing:
             given["class_weights"] = (random.randint(0, 16, case.outputs) / 8).astype(np.float32)
+    elif case.loss == "crf":
+        targets = random.randint(0, case.outputs, (case.steps, case.B))
+        given["targets"] = np.where(valid, targets, IGNORED_TARGET).astype(np.int32)
+    elif case.loss == "ctc":
+        labels = random.randint(0, given["lengths"] // 2 + 1)  # steps enough, also for equal neighbors
+        targets = random.randint(1, case.outputs, (case.steps, case.B))
+        given["targets"] = np.where(np.arange(case.steps)[:, None] < labels, targets, 0).astype(np.int32)
     elif case.loss == "bce":
         given["targets"] = random.uniform(size=(case.steps, case.B, case.outputs)).astype(np.float32)
     elif case.loss == "poisson":
@@ -397,8 +408,14 @@ def draw(case, random):
     return given
 
 
-def summed_loss(case, out, targets, valid, class_weights):
-    """The loss added over what is counted, and how many that is."""
+def summed_loss(case, model, out, targets, valid, class_weights):
+    """Returns the loss summed over the counted targets, and their number (or weight)."""
+    if case.loss == "crf":
+        return -model.crf(out, targets.clamp(min=0).long(), mask=valid, reduction="sum"), valid.sum()
+    if case.loss == "ctc":
+        labels = (targets > 0).sum(0)
+        loss = F.ctc_loss(out.log_softmax(2), targets.T.long(), valid.sum(0), labels, blank=0, reduction="sum")
+        return loss, labels.clamp(min=1).sum()
     if case.loss == "xent":
         weights = class_weights if class_weights is None else class_weights.double()
         loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(), weight=weights,
@@ -413,7 +430,7 @@ def summed_loss(case, out, targets, valid, class_weights):
 
 
 def evaluate(case, rnn, given):
-    """All results of the network around `rnn`: outputs, and the gradients of the sum README.md states."""
+    """Returns all results of the network around `rnn`: outputs, and the gradients of the sum that README.md defines."""
     model = Model(case, rnn)
     for name, parameter in parameters(case, model):
         parameter.data = torch.tensor(given[name]).double()
@@ -428,8 +445,8 @@ def evaluate(case, rnn, given):
     if case.loss:
         out = model.head(pooled(case, model.rnn, y, h, lengths))
         valid = torch.arange(case.steps)[:, None] < lengths
-        total, count = summed_loss(case, out, tensor["targets"], valid, tensor.get("class_weights"))
-        results["logits" if case.loss == "xent" else "prediction"] = out
+        total, count = summed_loss(case, model, out, tensor["targets"], valid, tensor.get("class_weights"))
+        results["logits" if case.loss in OF_CLASSES else "prediction"] = out
         results |= {"loss": total.reshape(1), "weight": count.reshape(1)}
     else:
         results["y"] = y
@@ -450,9 +467,9 @@ def require_equal(case, results, others):
 
 
 def make(case):
-    """Everything that the file of a case holds: what is given and what comes out, as arrays by name."""
+    """Returns the contents of a case's file, inputs and results, as arrays by name."""
     for attempt in itertools.count():
-        # RandomState: the one generator of NumPy whose numbers are promised never to change.
+        # RandomState: the only generator of NumPy whose numbers are guaranteed never to change.
         given = draw(case, np.random.RandomState(zlib.crc32(f"{case.name} {attempt}".encode())))
         loop = PlainLoop(case)
         results = evaluate(case, loop, given)
@@ -525,6 +542,8 @@ def model_cases():
         yield Case(f"regression-{loss}", "gru", ragged=True, loss=loss, outputs=3)
     for loss, (results, _) in WIDE_LOSSES.items():
         yield Case(f"regression-{loss.split(':')[0]}", "gru", ragged=True, loss=loss, outputs=2 * results)
+    for loss in ("crf", "ctc"):
+        yield Case(f"sequences-{loss}", "lstm", 1, True, T=9, B=5, ragged=True, loss=loss, outputs=5)
     yield Case("classes-weighted", "lstm", ragged=True, loss="xent", outputs=5, smoothing=0.1)
 
 
@@ -541,7 +560,7 @@ def main():
     parser = argparse.ArgumentParser(description="Writes the PyTorch test vectors.")
     parser.add_argument("--out", type=pathlib.Path, default=repository / "tests" / "vectors")
     out = parser.parse_args().out
-    torch.set_num_threads(1)    # one order of sums
+    torch.set_num_threads(1)    # for a fixed order of sums
     torch.set_default_dtype(torch.float64)
     out.mkdir(parents=True, exist_ok=True)
     for case in itertools.chain(product_cases(), shape_cases(), option_cases(), diagonal_cases(),

@@ -1,4 +1,4 @@
-# The package: what is installed and where, and the Debian package made of it. Not how anything is compiled.
+# Installation, and the Debian package. Compilation is in the Makefile.
 #
 # make install [PREFIX=/usr/local] [DESTDIR=]   the command, header, libraries, pkg-config, CMake, manual page,
 #                                               completions of shells, documents
@@ -29,8 +29,8 @@ $P/$(SHARED): $(OBJECTS)
 	$(STRIP) --strip-unneeded $@.whole -o $@
 	@rm -f $@.whole
 
-# One object, so that the names which our files share with each other can be made local: a program that
-# is linked with the library may have a function fail() of its own.
+# Links all objects into one, so that the names which our files share with each other can be made local: a program that
+# is linked with the library may have its own function fail().
 $P/libunroll.a: $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -r -nostdlib $^ -o $P/unroll.o
@@ -53,7 +53,7 @@ package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $(SHELLS:%=$P/unroll.
 
 # ---- installing ---------------------------------------------------------------------------
 
-HEADERS    := $(wildcard include/*.h)
+HEADERS    := $(wildcard include/*.h include/*.hpp)
 DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md docs/*.md docs/*/*.md docs/*/*.svg docs/guide/gallery/*.svg)
 COMPLETION_bash = $(DATADIR)/bash-completion/completions/unroll
 COMPLETION_zsh  = $(DATADIR)/zsh/site-functions/_unroll
@@ -71,7 +71,7 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUD
     -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g' \
     -e 's|@ARCHIVE_LIBS@|$(ARCHIVE_LIBS)|g' -e 's|@ARCHIVE_ITEMS@|$(if $(ARCHIVE),-Wl$(comma)--no-as-needed;archive;z;-Wl$(comma)--as-needed;)|g'
 
-# The loader's cache is of this machine: it is left alone where DESTDIR says that the files are for another.
+# Updates the loader's cache of this machine, unless DESTDIR shows that the files are for another one.
 install: package
 	install -D -m 755 $P/unroll $(DESTDIR)$(BINDIR)/unroll
 	$(DATA) -t $(DESTDIR)$(INCLUDEDIR) $(HEADERS)
@@ -97,8 +97,8 @@ uninstall:
 
 # ---- Debian -------------------------------------------------------------------------------
 
-# dpkg-deb alone: there is nothing to run at installation, but the loader's cache, which a trigger renews.
-# The libc named is the oldest that has every symbol asked for.
+# Needs only dpkg-deb: nothing runs at installation but a trigger that updates the loader's cache.
+# The libc dependency is the oldest version that has all required symbols.
 DEB_MAINTAINER ?= The Unroll authors <unroll@localhost>
 deb: package
 	@command -v dpkg-deb >/dev/null || { echo 'make deb: there is no dpkg-deb here; install dpkg' >&2; exit 1; }
@@ -111,9 +111,14 @@ deb: package
 	@echo 'activate-noawait ldconfig' >$P/deb/DEBIAN/triggers
 	@cd $P/deb && find usr -type f -exec md5sum {} + >DEBIAN/md5sums
 	@libc=$$(objdump -T $P/unroll $P/$(SHARED) | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1); \
-	 sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(DEB_MAINTAINER)/' -e 's/@ARCHIVE@/$(if $(ARCHIVE),$(comma) libarchive13 | libarchive13t64$(comma) zlib1g)/' -e "s/@LIBC@/$${libc#GLIBC_}/" \
+	 sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(DEB_MAINTAINER)/' -e 's/@ARCHIVE@/$(if $(ARCHIVE),$(comma) libarchive13 | libarchive13t64$(comma) zlib1g)$(if $(SERVE_LIBS),$(comma) libwebsockets17 | libwebsockets19t64$(comma) libssl3 | libssl3t64)/' -e "s/@LIBC@/$${libc#GLIBC_}/" \
 	     -e "s/@ARCHITECTURE@/$$(dpkg --print-architecture)/" \
 	     -e "s/@KIBIBYTES@/$$(du -sk $P/deb/usr | cut -f 1)/" tools/package/control.in >$P/deb/DEBIAN/control
 	dpkg-deb --root-owner-group --build $P/deb $B/unroll_$(VERSION)_$$(dpkg --print-architecture).deb
 
 .PHONY: package install uninstall deb
+
+# One file without shared libraries, for any Linux of that processor.
+static:
+	@tools/static.sh $(ARCH) $B
+.PHONY: static

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes the reference of the command from what it prints about itself: help, manual page, list of commands. The text
-# comes from the tables in cli/; only the sentences that connect the parts are here. commands.md has settings, files,
-# signals and the short commands, unroll-NAME.md the options of one command; a page ends before 280 lines.
+# Writes the reference of the command from its own output: help, manual page, list of commands. The text comes from the
+# tables in cli/; only the connecting sentences are here. commands.md has settings, files, signals and the short
+# commands, unroll-NAME.md the options of one command. A page has at most 280 lines.
 # Usage: reference.sh BUILD_FOLDER OUTPUT_FOLDER
 set -e
 unroll=${1:-build}/unroll
@@ -16,7 +16,7 @@ commands() { "$unroll" help | sed -nE '/^usage:/,/^unroll COMMAND/ s/^  ([a-z]+)
 about() { "$unroll" help | sed -nE "s/^  $1 +(.*)/\1/p" | head -n 1; }
 is_short() { test "$("$unroll" "$1" --help all | wc -l)" -le 18; }
 
-# A section of the manual page: its terms become a table, other lines stay as they are.
+# Prints a section of the manual page: its terms become a table, other lines stay as they are.
 section() {
     awk -v name="$1" -v head="$2" '
         /^\.SH / { here = substr($0, 5) == name; next }
@@ -32,7 +32,7 @@ section() {
         END { if (term) print "|" }' "$page" | sed -e 's/\\-/-/g' -e 's/\\e/\\/g' -e 's/\\&//g'
 }
 
-# The help of a command, each group of options under a heading, on as many pages as it needs.
+# Writes the help of a command, each group of options under a heading, on as many pages as it needs.
 command_pages() {
     "$unroll" "$1" --help all | awk -v to="$to" -v name="$1" '
         function file(n) { return to "/unroll-" name (n > 1 ? "-" n : "") ".md" }
@@ -68,7 +68,7 @@ command_pages() {
 
 For users of the command: every command, where settings come from, files, signals, variables, exit status. \`make
 reference\` prints this page and those of the commands from the table of options. Do not edit them by hand. The
-[tutorial](../guide/tutorial.md) goes through a first training; [formats.md](formats.md) describes models, checkpoints and runs.
+[tutorial](../guide/tutorial.md) goes from a csv file to a deployed model; [formats.md](formats.md) describes models, checkpoints and runs.
 
 | command | |
 | --- | --- |
@@ -115,3 +115,4 @@ END
 for command in $(commands); do
     is_short "$command" || command_pages "$command"
 done
+"$(dirname "$0")"/api_reference.py "$to"

@@ -1,6 +1,6 @@
-/* What stands between the reset of a bare Cortex-M and main(): vectors, memory, the FPU. With board.ld it
- * runs on the boards of QEMU, where the debugger on the other side takes text and ends the run (semihosting).
- * On a board of your own the maker's start-up code takes its place. */
+/* Start-up code of a bare Cortex-M between reset and main(): vectors, memory, the FPU. With board.ld it runs on the
+ * boards of QEMU, whose host accepts text and ends the run (semihosting). On a real board, use the vendor's start-up
+ * code instead. */
 #include "board.h"
 
 extern uint32_t data_begin, data_end, data_image, bss_begin, bss_end, stack_end;
@@ -45,12 +45,12 @@ void reset(void)
     for (uint32_t *to = &bss_begin; to < &bss_end;)
         *to++ = 0;
 #ifdef __ARM_FP
-    CPACR |= 0xfu << 20;                    /* the FPU is on */
+    CPACR |= 0xfu << 20;                    /* enables the FPU */
     __asm__ volatile("dsb\n isb");
 #endif
     SYST_RVR = 0xffffff;
     SYST_CVR = 0;
-    SYST_CSR = 5;                           /* the clock runs, without interrupts */
+    SYST_CSR = 5;                           /* starts the clock, without interrupts */
     main();
     end(EXIT_DONE);
 }

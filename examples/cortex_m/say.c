@@ -1,10 +1,10 @@
-/* A character model that writes text on a microcontroller: it reads a beginning, then goes on with what it
- * finds likeliest. docs/howto/microcontrollers.md shows how it is trained, exported, compiled and run. */
+/* A character model that writes text on a microcontroller: it reads a prompt, then continues with the likeliest
+ * characters. docs/howto/microcontrollers.md shows how to train, export, compile and run it. */
 #include "board.h"
 #include "poet.h"
 #include <string.h>
 
-static struct poet poet;                    /* all that changes; weights are in flash */
+static struct poet poet;                    /* all variable data; weights are in flash */
 static float y[POET_OUTPUTS];
 
 static int32_t token_of(char letter)
@@ -12,7 +12,7 @@ static int32_t token_of(char letter)
     for (int32_t i = 0; i < POET_SYMBOLS; i++)
         if (poet_symbol[i][0] == letter && poet_symbol[i][1] == '\0')
             return i;
-    return -1;                              /* counts as none */
+    return -1;                              /* treated as no symbol */
 }
 
 static int32_t likeliest(void)

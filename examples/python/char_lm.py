@@ -1,8 +1,9 @@
-"""A character language model in PyTorch, as many are written: embedding, LSTM, linear; truncated backpropagation
-with carried states, Adam, clipping. The line that chooses the LSTM is all that knows of Unroll:
+"""A typical character language model in PyTorch: embedding, LSTM, linear; truncated backpropagation with carried states,
+Adam, clipping. Only the line that selects the LSTM depends on Unroll:
 
     python char_lm.py text.txt --lstm torch.nn
     python char_lm.py text.txt --lstm unroll.torch
+
 """
 
 import argparse
@@ -34,7 +35,7 @@ def read(path):
 
 
 def windows(tokens, batch, bptt):
-    """The text as `batch` rows side by side, [steps, batch] at a time with what follows, round and round."""
+    """Yields the text as `batch` parallel rows, [steps, batch] at a time with the next tokens, repeatedly."""
     rows = tokens[: len(tokens) // batch * batch].view(batch, -1).t().contiguous()
     if len(rows) <= bptt:
         raise SystemExit(f"the text is too short for {batch} rows of {bptt} characters")

@@ -1,9 +1,10 @@
-/* Numbers as bytes, the lowest first, as files have them. Any place: nothing is aligned. */
+/* Little-endian integers in files. The pointers need no alignment. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 #include <stddef.h>
 #include <stdint.h>
 
+/* Reads an unsigned integer of `bytes` bytes, 1 to 8. */
 static inline uint64_t get_number(const void *from, size_t bytes)
 {
     uint64_t number = 0;

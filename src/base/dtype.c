@@ -1,5 +1,4 @@
-/* Names and sizes of the element types, made from DTYPE_LIST.
- * Not the order in which a file stores them: that is file/safetensors. */
+/* Names and sizes of the element types, generated from DTYPE_LIST. */
 #include "base/dtype.h"
 
 static const struct {

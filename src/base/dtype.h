@@ -1,6 +1,6 @@
-/* The element types of tensors, by the names that safetensors gives them, and types of weights by those that users
- * give them. One list makes the enum, the names and the sizes.
- * Not arithmetic: only the two 16-bit float formats can be widened and made here. */
+/* Element types of tensors with safetensors' names, and the types of packed weights with the names of options. One list
+ * generates the enum, the names and the sizes. Only the two 16-bit float formats are converted here; there is no other
+ * arithmetic. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
 #include "base/status.h"
@@ -25,10 +25,11 @@ enum dtype {
 
 const char *dtype_name(enum dtype dtype);
 size_t dtype_size(enum dtype dtype);                   /* bytes of one element */
-bool dtype_parse(const char *name, enum dtype *dtype); /* false, *dtype untouched: no such type */
+bool dtype_parse(const char *name, enum dtype *dtype); /* returns false for an unknown type and leaves *dtype
+                                                        * unchanged */
 
-/* What users call the types that packed weights may have: fp32 (or NULL), bf16, int8. */
-unroll_status weights_choose(const char *name, enum dtype *dtype); /* refused: none of these */
+/* The types of packed weights: fp32 (also NULL), bf16, int8. */
+unroll_status weights_choose(const char *name, enum dtype *dtype); /* UNROLL_USAGE for another name */
 const char *weights_name(enum dtype dtype);
 
 static inline float f32_from_bits(uint32_t bits)
@@ -38,7 +39,7 @@ static inline float f32_from_bits(uint32_t bits)
     return value;
 }
 
-/* bfloat16 is the upper half of a float: exact, NaN payloads included. */
+/* Converts bfloat16, the upper half of a float, exactly. NaN payloads are kept. */
 static inline float bf16_to_f32(uint16_t bits) { return f32_from_bits((uint32_t)bits << 16); }
 
 static inline uint32_t f32_to_bits(float value)
@@ -48,7 +49,7 @@ static inline uint32_t f32_to_bits(float value)
     return bits;
 }
 
-/* To nearest, ties to even; beyond the largest finite number infinity. A NaN stays one, made quiet. */
+/* Rounds to nearest, ties to even. Values beyond the largest finite one become infinity, and a NaN becomes quiet. */
 static inline uint16_t f32_to_bf16(float value)
 {
     uint32_t bits = f32_to_bits(value);
@@ -57,12 +58,12 @@ static inline uint16_t f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-/* IEEE binary16, exact: 1 sign bit, 5 of exponent (bias 15), 10 of fraction. NaN payloads are kept. */
+/* Converts IEEE binary16 (1 sign, 5 exponent and 10 fraction bits, bias 15) exactly. NaN payloads are kept. */
 static inline float f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
-    if (exponent == 0) { /* a subnormal half is a normal float: flushing does not touch it */
+    if (exponent == 0) { /* a subnormal half is a normal float, so flushing does not affect it */
         float magnitude = (float)fraction * 0x1p-24f;
         return sign ? -magnitude : magnitude;
     }
@@ -71,15 +72,15 @@ static inline float f16_to_f32(uint16_t bits)
     return f32_from_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
 }
 
-/* To nearest, ties to even; beyond the largest finite half infinity. A NaN stays one, made quiet. */
+/* Rounds to nearest, ties to even. Values beyond the largest finite half become infinity, and a NaN becomes quiet. */
 static inline uint16_t f32_to_f16(float value)
 {
     uint32_t bits = f32_to_bits(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
-    if (magnitude >= 0x477ff000u) /* 65520: halfway from the largest half to the next, which is even */
+    if (magnitude >= 0x477ff000u) /* 65520, halfway between the largest half and the next value, which is even */
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) /* below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to */
+    if (magnitude < 0x38800000u) /* below 2^-14 the result is a multiple of 2^-24; adding 0.5 rounds to it */
         return (uint16_t)(sign | (f32_to_bits(f32_from_bits(magnitude) + 0.5f) - 0x3f000000u));
     magnitude += 0xfffu + (magnitude >> 13 & 1);
     return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);

@@ -1,6 +1,5 @@
-/* Reading and writing whole files with every system error reported by path and reason.
- * Reading fails with UNROLL_DATA, writing with UNROLL_RESOURCE.
- * Knows no format: those are in file/ and data/. */
+/* Reads and writes whole files. Every system error is reported with path and reason: UNROLL_DATA for reading,
+ * UNROLL_RESOURCE for writing. File formats are handled in io/ and data/. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -16,25 +15,27 @@
 #include "base/memory.h"
 #include "base/number.h"
 
-enum { LARGEST_TRANSFER = 1 << 30 }; /* bytes in one read or write; Linux stops at 2^31 - 4096 */
+enum { LARGEST_TRANSFER = 1 << 30 }; /* bytes per read or write; Linux allows 2^31 - 4096 */
 
 /* ---- reading ---- */
 
-/* What comes from a pipe or a device may never end. */
+/* Limit for pipes and devices, which may never end. */
 #define ENDLESS ((uint64_t)1 << 30)
 
 struct buffer {
     char *at;
-    size_t used, capacity; /* one byte more than capacity is allocated, for the final zero */
+    size_t used, capacity; /* capacity + 1 bytes are allocated, for the final zero */
 };
 
+/* Enlarges the buffer; fails if it would exceed the memory limit. */
 static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
 {
     uint64_t limit = unroll_memory_limit();
     if (capacity > limit)
         return fail(
             UNROLL_RESOURCE,
-            "reading '%s' needs %.1f MB and the memory limit is %.1f MB; fix: a smaller file, or a higher limit (`memory`)",
+            "reading '%s' needs %.1f MB and the memory limit is %.1f MB; fix: use a smaller file, or raise the limit "
+            "(`memory`)",
             path, (double)capacity / 1e6, (double)limit / 1e6);
     char *larger;
     TRY(ALLOCATE(larger, capacity + 1, "for '%s' (%zu bytes)", path, capacity));
@@ -46,7 +47,7 @@ static unroll_status grow(struct buffer *buffer, size_t capacity, const char *pa
     return UNROLL_OK;
 }
 
-/* Room for one byte beyond the size that the system states tells the end from a file that grows. */
+/* Allocates one byte more than the file's size, so that the end is distinguished from a file that grows. */
 static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
     struct stat info;
@@ -61,7 +62,7 @@ static unroll_status first_buffer(int descriptor, const char *path, uint64_t max
 static unroll_status cannot_read(const char *path, int reason)
 {
     return fail(UNROLL_DATA, "cannot read '%s': %s%s", path, strerror(reason),
-                reason == EISDIR ? "; fix: give a file in it" : "");
+                reason == EISDIR ? "; fix: name a file in it" : "");
 }
 
 static unroll_status open_to_read(const char *path, int *descriptor)
@@ -72,6 +73,7 @@ static unroll_status open_to_read(const char *path, int *descriptor)
                                    errno == ENOENT ? "; fix: check the name" : "");
 }
 
+/* Reads to the end of the file. Fails if it has more than max_bytes, or for pipes and devices more than ENDLESS. */
 static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
     struct stat info;
@@ -156,10 +158,10 @@ static bool write_all(int descriptor, const struct piece *piece)
     return true;
 }
 
-/* Pipes and some file systems cannot be synced and say EINVAL. */
+/* fsync fails with EINVAL for pipes and on some file systems. */
 static bool sync_descriptor(int descriptor) { return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS; }
 
-/* N of /dev/fd/N and /proc/self/fd/N, and of a link to the latter such as /dev/stdout; -1: another path. */
+/* Returns N for /dev/fd/N and /proc/self/fd/N, also through a link to the latter (/dev/stdout); -1 for other paths. */
 static int descriptor_of(const char *path)
 {
     static const char proc[] = "/proc/self/fd/", dev[] = "/dev/fd/";
@@ -174,14 +176,14 @@ static int descriptor_of(const char *path)
     return is_one ? (int)descriptor : -1;
 }
 
-/* A descriptor as it stands: opened anew by its name, a file behind it would be written from its beginning. */
+/* Duplicates an open descriptor. Opening /dev/fd/N by name would write its file from the beginning. */
 static int open_to_write(const char *path, int flags)
 {
     int descriptor = descriptor_of(path);
     return descriptor < 0 ? open(path, O_WRONLY | O_CLOEXEC | flags, 0666) : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Opens, writes, syncs, closes; messages name `shown`, the path that the user knows. */
+/* Opens, writes, syncs and closes `path`. Messages contain `shown`, the path that the user gave. */
 static unroll_status write_pieces(const char *path, int flags, const char *shown, const struct piece *pieces, int count)
 {
     int descriptor = open_to_write(path, flags);
@@ -210,17 +212,18 @@ bool sync_directory(const char *directory)
     return good;
 }
 
-/* Where a file that is replaced is first written: beside the one that links lead to, so that they stay. */
+/* Paths for replacing a file. The temporary file is in the directory that links resolve to, so the links remain. */
 struct staged {
     char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 32];
-    bool in_place; /* written where it is: nothing is left to be renamed */
+    bool in_place; /* written directly, not renamed */
 };
 
+/* Chooses the temporary file next to `path`. Devices and descriptors are written in place. */
 static unroll_status name_staged(const char *path, struct staged *to)
 {
     struct stat info;
     if (strlen(path) >= sizeof to->path || *path == '\0' || path[strlen(path) - 1] == '/')
-        return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file; fix: the name of a file", path);
+        return fail(UNROLL_RESOURCE, "cannot write '%s': this is not a file name; fix: give a file name", path);
     /* A directory fails later with EISDIR. */
     to->in_place = descriptor_of(path) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     if (to->in_place || realpath(path, to->path) == NULL)
@@ -254,7 +257,7 @@ static unroll_status take_place(const struct staged *from, const char *shown)
 unroll_status write_files_atomically(const struct whole_file files[], int count)
 {
     struct staged *staged = allocate_zeroed((size_t)count, sizeof *staged);
-    unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the names of files");
+    unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for file names");
     int written = 0;
     for (; written < count && status == UNROLL_OK; written++) status = stage(&files[written], &staged[written]);
     for (int i = 0; i < count && status == UNROLL_OK; i++) status = take_place(&staged[i], files[i].path);
@@ -283,7 +286,8 @@ static unroll_status make_directory(const char *path)
     struct stat info;
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return UNROLL_OK;
-    return fail(UNROLL_RESOURCE, "cannot make the directory '%s': %s; fix: another place, or its permissions", path,
+    return fail(UNROLL_RESOURCE,
+                "cannot make the directory '%s': %s; fix: choose another place, or change the permissions", path,
                 strerror(errno));
 }
 
@@ -291,7 +295,8 @@ unroll_status make_directories(const char *path)
 {
     char parent[PATH_MAX];
     if (strlen(path) >= sizeof parent)
-        return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long; fix: a shorter name", path);
+        return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long; fix: use a shorter name",
+                    path);
     strcpy(parent, path);
     for (char *slash = strchr(parent + 1, '/'); *path && slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';

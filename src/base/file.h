@@ -1,5 +1,5 @@
-/* Whole files in and out, safely: a reader gets all or an error, a writer never leaves half a file.
- * Not a stream: data sets that do not fit memory have their own readers. */
+/* Reads and writes whole files. A read returns the whole file or an error; a write never leaves a partial file. Data
+ * sets larger than memory have their own readers. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 #include <stdbool.h>
@@ -8,12 +8,12 @@
 
 #include "base/status.h"
 
-/* Reads at most max_bytes, and from a pipe at most 1 GiB; larger is an error. The bytes are aligned to 64 and
- * followed by a zero byte that *size does not count. The caller gives them to release(). */
+/* Reads a file of at most max_bytes, or at most 1 GiB from a pipe. *data is aligned to 64 bytes and followed by a zero
+ * byte that *size does not count. The caller frees it with release(). */
 unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size);
 
-/* The first bytes of a file, at most `room`, and how many it has: to refuse what is large and of the wrong kind without
- * reading it. *got = 0: it is empty, or can't be looked at twice (a pipe). */
+/* Reads the first bytes of a file, at most `room`, and its size. A large file of the wrong kind can then be refused
+ * before it is read. *got is 0 if the file is empty or cannot be read twice (a pipe). */
 unroll_status read_file_start(const char *path, void *to, size_t room, size_t *got, uint64_t *size);
 
 struct piece {
@@ -21,11 +21,10 @@ struct piece {
     size_t bytes;
 };
 
-/* Writes the pieces one after another: to a temporary file beside `path`, synced to the disk, renamed.
- * After a failure, or a loss of power, `path` is the old file or the whole new one, never a part of it,
- * and the temporary is gone (a crash may leave one). What is not a regular file (a pipe, a device), and
- * /dev/stdout and the like whatever is behind them, is written in place; a symbolic link stays one. One writer
- * a path at a time. */
+/* Writes the pieces to a temporary file next to `path`, syncs it and renames it. After a failure or a power loss,
+ * `path` is the old file or the complete new one. The temporary file is removed; only a crash may leave it. Pipes,
+ * devices and /dev/stdout and the like are written in place; symbolic links are kept. Only one writer may write a path
+ * at a time. */
 unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count);
 
 struct whole_file {
@@ -34,13 +33,13 @@ struct whole_file {
     int count;
 };
 
-/* The same for files that belong together: none is renamed before all are on the disk. */
+/* Does the same for files that belong together: none is renamed before all are on disk. */
 unroll_status write_files_atomically(const struct whole_file files[], int count);
 
-/* Names in a directory, renamed ones too, are on the disk when it is; false: errno says why not. */
+/* Syncs a directory, so that new and renamed entries are on disk. On failure returns false and sets errno. */
 bool sync_directory(const char *directory);
 
-unroll_status make_directories(const char *path); /* and their parents; existing ones are fine */
+unroll_status make_directories(const char *path); /* also the parents; existing ones are no error */
 bool file_exists(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Are numbers finite? Inline: asked of every batch, and of every frame of a stream, which is done within 100 ns. */
+/* Checks that floats are finite. Inline, because streams check every frame and must finish within 100 ns. */
 #ifndef BASE_FINITE_H
 #define BASE_FINITE_H
 #include <stdbool.h>
@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What any machine has, or the compiler makes of others. */
+/* Four words; the compiler emulates the vector where the processor has none. */
 typedef uint32_t finite_bits __attribute__((vector_size(16)));
 
-/* An exponent of ones carries into the sign. */
+/* Sets the sign bit if all bits of the exponent are set. */
 static inline finite_bits finite_carry(finite_bits x) { return (x & 0x7fffffffu) + 0x00800000u; }
 
-/* Are all of them finite? They are copied on the way; to = NULL: they are not. */
+/* Returns true if all n floats are finite. Also copies them to `to` unless it is NULL. */
 static inline bool copy_finite(float *restrict to, const float *restrict x, size_t n)
 {
     enum { FOUR = sizeof(finite_bits) / sizeof(float) };
@@ -35,7 +35,7 @@ static inline bool copy_finite(float *restrict to, const float *restrict x, size
 
 static inline bool all_finite(const float *x, size_t n) { return copy_finite(NULL, x, n); }
 
-/* The first that is not; n: all are. */
+/* Returns the index of the first value that is not finite, or n. */
 static inline size_t first_not_finite(const float *x, size_t n)
 {
     size_t i = 0;

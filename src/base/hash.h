@@ -1,5 +1,6 @@
-/* FNV-1a (Fowler, Noll, Vo): do two programs, texts or configurations look alike? 64 bits, going on from HASH_BEGIN or
- * from another hash. Checkpoints keep hash_words of their text. Not for keys that someone may choose to collide. */
+/* FNV-1a (Fowler, Noll, Vo), 64 bits, to compare programs, texts and configurations. A hash starts from HASH_BEGIN or
+ * continues another one. Checkpoints store hash_words of their text. Collisions can be constructed, so it is not for
+ * untrusted keys. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 #include <stddef.h>
@@ -16,7 +17,7 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count
     return hash;
 }
 
-/* 32 bits at a time. */
+/* Hashes 32 bits at a time. */
 static inline uint64_t hash_words(uint64_t hash, const void *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -27,7 +28,7 @@ static inline uint64_t hash_words(uint64_t hash, const void *words, size_t count
     return hash;
 }
 
-/* Of any size: words, then the bytes that are left. */
+/* Hashes data of any size: whole 32-bit words, then the remaining bytes. */
 static inline uint64_t hash_data(uint64_t hash, const void *data, size_t bytes)
 {
     size_t words = bytes / sizeof(uint32_t);
@@ -35,7 +36,7 @@ static inline uint64_t hash_data(uint64_t hash, const void *data, size_t bytes)
                       bytes % sizeof(uint32_t));
 }
 
-/* Of many bytes, quickly: four sums of 8 bytes at a time. Not FNV: it is other than hash_data. */
+/* Hashes large data quickly, in four lanes of 8 bytes. This is not FNV and differs from hash_data. */
 static inline uint64_t hash_wide(uint64_t hash, const void *data, size_t bytes)
 {
     uint64_t lane[4] = {hash, hash + 1, hash + 2, hash + 3}, word;
@@ -51,7 +52,7 @@ static inline uint64_t hash_wide(uint64_t hash, const void *data, size_t bytes)
     return hash_number(hash, bytes);
 }
 
-/* With its end; NULL is as "". */
+/* Includes the final zero. NULL hashes like "". */
 static inline uint64_t hash_text(uint64_t hash, const char *text)
 {
     return hash_number(text ? hash_bytes(hash, text, strlen(text)) : hash, 0);

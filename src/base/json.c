@@ -1,5 +1,5 @@
-/* Strict reading of JSON with errors that say where.
- * Not a parser: jansson is. Depth is checked before it sees the text, because it recurses. */
+/* Strict JSON reading with located errors, on top of jansson. Depth is checked before parsing, because jansson
+ * recurses. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -28,8 +28,9 @@ static unroll_status check_depth(const char *text, size_t size, const char *name
             i += c == '\\'; /* an escaped quote does not end the string */
         } else if (c == '{' || c == '[') {
             if (++depth > JSON_LARGEST_DEPTH)
-                return fail(UNROLL_DATA, "'%s', line %d, column %d: nested deeper than %d levels; fix: a flatter file",
-                            name, line, column, JSON_LARGEST_DEPTH);
+                return fail(UNROLL_DATA,
+                            "'%s', line %d, column %d: nested deeper than %d levels; fix: use fewer levels", name, line,
+                            column, JSON_LARGEST_DEPTH);
         } else if (c == '}' || c == ']') {
             depth--;
         }
@@ -45,7 +46,7 @@ unroll_status parse_json(const char *text, size_t size, const char *name, json_t
     if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
         return fail(UNROLL_RESOURCE, "no memory for the JSON of '%s' (%zu bytes)", name, size);
     if (parsed == NULL)
-        return fail(UNROLL_DATA, "'%s', line %d, column %d: %s; fix: mend the file at this place", name, error.line,
+        return fail(UNROLL_DATA, "'%s', line %d, column %d: %s; fix: correct the file at this place", name, error.line,
                     error.column, error.text);
     *json = parsed;
     return UNROLL_OK;
@@ -67,7 +68,8 @@ unroll_status format_json(const json_t *json, char **text)
     size_t size = json_dumpb(json, NULL, 0, flags);
     if (size == 0)
         return fail(UNROLL_FAILURE,
-                    "a value cannot be written as JSON (not finite, or it contains itself); fix: finite values");
+                    "a value cannot be written as JSON (it is not finite, or it contains itself); fix: use finite "
+                    "values");
     char *formatted;
     TRY(ALLOCATE(formatted, size + 2, "for JSON text (%zu bytes)", size));
     json_dumpb(json, formatted, size, flags);
@@ -94,17 +96,17 @@ static const char *type_name(const json_t *value)
 
 enum { NUMBER = 1u << JSON_INTEGER | 1u << JSON_REAL };
 
-/* types: a set of 1 << json_type; wanted: the same in words. */
+/* Finds a field of one of `types`, a set of 1 << json_type. `wanted` describes them in messages. */
 static unroll_status find_field(const json_t *object, const char *where, const char *key, unsigned types,
                                 const char *wanted, json_t **value)
 {
     if (!json_is_object(object))
-        return fail(UNROLL_DATA, "%s: must be an object with the key '%s'; fix: give it so", where, key);
+        return fail(UNROLL_DATA, "%s: must be an object with the key '%s'; fix: correct it", where, key);
     json_t *found = json_object_get(object, key);
     if (found == NULL)
-        return fail(UNROLL_DATA, "%s: the key '%s' is missing; fix: give it %s", where, key, wanted);
+        return fail(UNROLL_DATA, "%s: the key '%s' is missing; fix: add it with %s as its value", where, key, wanted);
     if ((types >> json_typeof(found) & 1u) == 0)
-        return fail(UNROLL_DATA, "%s: '%s' must be %s, but is %s; fix: give it so", where, key, wanted,
+        return fail(UNROLL_DATA, "%s: '%s' must be %s, but is %s; fix: correct it", where, key, wanted,
                     type_name(found));
     *value = found;
     return UNROLL_OK;
@@ -125,7 +127,9 @@ unroll_status json_field_integer(const json_t *object, const char *where, const 
     TRY(find_field(object, where, key, 1u << JSON_INTEGER, "an integer", &field));
     int64_t number = json_integer_value(field);
     if (number < min || number > largest)
-        return fail(UNROLL_DATA, "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64 "; fix: give it so",
+        return fail(UNROLL_DATA,
+                    "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64 "; fix: use a value in this "
+                    "range",
                     where, key, number, min, largest);
     *value = number;
     return UNROLL_OK;
@@ -137,8 +141,9 @@ unroll_status json_item_integer(const json_t *array, const char *where, const ch
     const json_t *item = json_array_get(array, index);
     int64_t number = json_integer_value(item);
     if (!json_is_integer(item) || number < min || number > largest)
-        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64 "; fix: give it so", where,
-                    key, index, min, largest);
+        return fail(UNROLL_DATA,
+                    "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64 "; fix: use a value in this range",
+                    where, key, index, min, largest);
     *value = number;
     return UNROLL_OK;
 }
@@ -166,13 +171,13 @@ unroll_status json_fields_known(json_t *object, const char *where, const char *c
     const char *key;
     json_t *value;
     if (!json_is_object(object))
-        return fail(UNROLL_DATA, "%s: must be an object; fix: give it so", where);
+        return fail(UNROLL_DATA, "%s: must be an object; fix: correct it", where);
     json_object_foreach(object, key, value)
     {
         int i = 0;
         while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
         if (known[i] == NULL)
-            return fail(UNROLL_DATA, "%s: the key '%.200s' is unknown; fix: leave it out", where, key);
+            return fail(UNROLL_DATA, "%s: the key '%.200s' is unknown; fix: remove it", where, key);
     }
     return UNROLL_OK;
 }

@@ -1,4 +1,4 @@
-/* One "key=value" after the other; a value has no comma. */
+/* Parses lists of "key=value". A value contains no comma. */
 #include "base/key_value.h"
 
 #include <math.h>
@@ -52,11 +52,11 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
         if (key->name == NULL)
             return refuse_key(text, name, owner, keys);
         if (rest > VALUE_SIZE)
-            return fail(UNROLL_USAGE, "%s: the value of %s has more than %d bytes; fix: a shorter one", owner,
+            return fail(UNROLL_USAGE, "%s: the value of %s has more than %d bytes; fix: use a shorter one", owner,
                         key->name, VALUE_SIZE - 1);
         snprintf(value, sizeof value, "%.*s", rest > 0 ? rest - 1 : 0, text + name + (rest > 0));
         if (key->text && strlen(value) >= key->text)
-            return fail(UNROLL_USAGE, "%s: %s has more than %zu bytes; fix: a shorter one", owner, key->name,
+            return fail(UNROLL_USAGE, "%s: %s has more than %zu bytes; fix: use a shorter one", owner, key->name,
                         key->text - 1);
         int choice;
         double number;

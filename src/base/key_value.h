@@ -1,5 +1,5 @@
-/* Settings as text, "tokens=words,vocab=5000": what one reader has and others have not. Who reads them lists the keys;
- * others are refused with those that there are. Not the options of the command (cli/options.h), which become such
+/* Settings as text, "tokens=words,vocab=5000", for options that only one reader has. The reader lists its keys; others
+ * are refused with a list of the known ones. The command's options (cli/options/options.h) are converted to such
  * texts. */
 #ifndef BASE_KEY_VALUE_H
 #define BASE_KEY_VALUE_H
@@ -8,26 +8,26 @@
 
 #include "base/status.h"
 
-/* A list ends with a key without a name. */
+/* A list ends with a key whose name is NULL. */
 struct key {
     const char *name;
-    const char *choices; /* names with a space between: the value is an int, the number of one; NULL: .. */
-    double min, max;     /* .. it is a double, whole if both of these are; or .. */
-    size_t text;         /* .. not 0: a char array of so many bytes */
-    size_t offset;       /* of the value in the struct that is read into */
-    const char *about;   /* for help: a few words, with the default; NULL: nobody is told of it */
+    const char *choices; /* names separated by spaces: the value is an int, the index of a name; NULL: see min */
+    double min, max;     /* bounds of a double, which must be whole if both are; or .. */
+    size_t text;         /* .. if not 0, the size of a char array in bytes */
+    size_t offset;       /* offset of the value in the struct `into` */
+    const char *about;   /* for help: a few words with the default; NULL: undocumented */
 };
 
-/* What the text does not name stays as it is; into NULL: it is checked alone. NULL is as "". `owner` is for messages:
- * "the reader text". */
+/* Reads the keys that `text` contains and leaves other values unchanged. If `into` is NULL, only checks. A NULL text is
+ * empty. `owner` is for messages: "the reader text". */
 unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into);
 
-enum { KEY_VALUE_SIZE = 1024 }; /* bytes of a value, with its end */
+enum { KEY_VALUE_SIZE = 1024 }; /* bytes of a value with its final zero */
 
-/* Copies the value of the last such name; false: the text has none. */
+/* Copies the value of the last key of this name. Returns false if there is none. */
 bool key_value_find(const char *text, const char *name, char value[KEY_VALUE_SIZE]);
 
-/* The index-th key of those that people are told of (keys NULL: none); NULL: there is no more. */
+/* Returns the index-th documented key, or NULL after the last. keys may be NULL. */
 const struct key *key_at(const struct key *keys, int index);
 
 #endif

@@ -1,4 +1,4 @@
-/* The default of unroll_machine, for whoever runs something. */
+/* The default of unroll_machine. */
 #include "base/sized.h"
 #include "unroll.h"
 

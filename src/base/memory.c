@@ -1,6 +1,6 @@
-/* Aligned zeroed memory on top of posix_memalign, and three counters. Pages of large arrays are left to the system
- * until somebody touches them: on a machine of several nodes they lie where their first user runs.
- * The counters are atomic because teams allocate, too; they order nothing, so relaxed is enough. */
+/* Aligned, zeroed memory on top of posix_memalign, and three counters. Pages of large arrays are first touched by their
+ * users, so that on a NUMA machine each is placed on its user's node. The counters are atomic because teams allocate
+ * too. They order nothing, so relaxed is enough. */
 #include "base/memory.h"
 
 #include <stdatomic.h>
@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes of a large page of x86 and most ARM systems. */
+#include "base/sized.h"
+
+/* Bytes of a large page on x86 and most ARM systems. */
 enum { LARGE_PAGE = 2 << 20 };
 
 static atomic_uint_fast64_t allocations, releases;
@@ -27,8 +29,8 @@ static bool refused_by_test(void)
     return left == 0;
 }
 
-/* An array of large pages needs few entries of the processor's table of pages: rows 4 KB apart, each on a page of
- * its own else, cost 2% to 4% of a training step. Where the system has none, nothing is lost. */
+/* Requests large pages for large arrays. Otherwise rows 4 KB apart are on different pages, and TLB misses cost 2% to 4%
+ * of a training step. Systems without large pages ignore the request. */
 static void *allocate_aligned(size_t bytes)
 {
     void *memory;
@@ -42,7 +44,7 @@ static void *allocate_aligned(size_t bytes)
     return memory;
 }
 
-/* Large arrays have their pages to themselves. Wraps around where the result has no room. */
+/* Large arrays share no page with others. Wraps around on overflow. */
 static size_t round_up(size_t bytes)
 {
     const size_t step = bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : (size_t)sysconf(_SC_PAGESIZE);
@@ -59,11 +61,13 @@ void *allocate(size_t bytes)
     return memory;
 }
 
-/* Pages that were given back are zeros when they are touched. Locked pages can't be. */
+/* On Linux, pages that were given back read as zeros when they are touched. Locked pages cannot be given back. */
 static void *zero(void *memory, size_t bytes)
 {
+#ifdef __linux__
     if (bytes >= LARGE_PAGE && madvise(memory, bytes, MADV_DONTNEED) == 0)
         return memory;
+#endif
     return memset(memory, 0, bytes);
 }
 
@@ -87,12 +91,53 @@ bool enlarge(void *array, size_t used, size_t bytes)
     return true;
 }
 
+bool extend(void *array, size_t bytes)
+{
+    char *before, *made;
+    memcpy(&before, array, sizeof before);
+    if (before == NULL)
+        made = allocate(bytes);
+    else
+        made = round_up(bytes) < bytes || refused_by_test() ? NULL : realloc(before, round_up(bytes));
+    if (made)
+        memcpy(array, &made, sizeof made);
+    return made != NULL;
+}
+
 void release(void *memory)
 {
     if (memory == NULL)
         return;
     free(memory);
     atomic_fetch_add_explicit(&releases, 1, memory_order_relaxed);
+}
+
+unroll_status allocator_take(const unroll_allocator *given, unroll_allocator *to)
+{
+    *to = (unroll_allocator){.size = sizeof *to};
+    if (!given)
+        return UNROLL_OK;
+    TRY(sized_take(SIZED_RESULT(unroll_allocator), given, to));
+    if (!to->allocate || !to->release)
+        return fail(UNROLL_USAGE, "an allocator has no `%s`; fix: set both of its functions",
+                    to->allocate ? "release" : "allocate");
+    return UNROLL_OK;
+}
+
+void *allocate_with(const unroll_allocator *allocator, size_t bytes)
+{
+    if (!allocator || !allocator->allocate)
+        return allocate_zeroed(bytes, 1);
+    void *memory = allocator->allocate(allocator->arg, bytes ? bytes : 1, MEMORY_ALIGNMENT);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void release_with(const unroll_allocator *allocator, void *memory, size_t bytes)
+{
+    if (!allocator || !allocator->allocate)
+        release(memory);
+    else if (memory)
+        allocator->release(allocator->arg, memory, bytes ? bytes : 1);
 }
 
 uint64_t memory_allocations(void) { return atomic_load_explicit(&allocations, memory_order_relaxed); }

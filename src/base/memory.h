@@ -1,6 +1,5 @@
-/* Memory for arrays: zeroed, aligned for every vector width, with counts that tests can read.
- * A test proves with them that a training step allocates nothing, and makes any allocation fail.
- * Not an arena: the plan places its buffers inside one such block. */
+/* Zeroed arrays, aligned for every vector width, with counters for tests. The tests check with them that a training
+ * step allocates nothing, and make each allocation fail. The plan places its buffers inside one block. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 #include <stdbool.h>
@@ -11,30 +10,39 @@
 
 enum { MEMORY_ALIGNMENT = 64 }; /* bytes: a cache line and an AVX-512 register */
 
-/* count * size zero bytes, aligned to MEMORY_ALIGNMENT. NULL when there is no memory or the product
- * overflows, and only then: an empty array has an address too. Large ones, from 2 MB on, ask the system for large
- * pages, which take no memory until somebody touches them. */
+/* Returns count * size zero bytes, aligned to MEMORY_ALIGNMENT; an empty array has an address too. Returns NULL only if
+ * memory is exhausted or the product overflows. From 2 MB on, large pages are requested; untouched pages use no
+ * memory. */
 void *allocate_zeroed(size_t count, size_t size);
 
-/* So many bytes that hold anything, aligned alike; pages of them that nobody touches take no memory. */
+/* Returns uninitialized memory with the same alignment. Its untouched pages use no memory. */
 void *allocate(size_t bytes);
 
-/* A status: `array` gets `count` zeroed elements, or there is no memory "for the weights of '%s'", or "to ..". */
+/* Allocates `count` zeroed elements for `array` and returns a status. The rest completes the message "no memory
+ * ...". */
 #define ALLOCATE(array, count, ...)                                                                                    \
     (((array) = allocate_zeroed((count), sizeof *(array))) ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory " __VA_ARGS__))
 
-/* *array, a pointer, becomes one to so many bytes, zeroed behind the `used` that it has. False: no memory, all stays.
- */
+/* Reallocates *array, a pointer, to `bytes` bytes. Keeps the first `used` bytes and zeroes the rest. If memory is
+ * exhausted, returns false and changes nothing. */
 bool enlarge(void *array, size_t used, size_t bytes);
+/* Reallocates *array without zeroing what is new. If memory is exhausted, returns false and changes nothing. */
+bool extend(void *array, size_t bytes);
 
-/* Gives back what the others gave; NULL is allowed. */
+/* Copies a caller's allocator; NULL: one without functions. */
+unroll_status allocator_take(const unroll_allocator *given, unroll_allocator *to);
+/* `bytes` zeroed bytes from the caller's allocator, or from here if it is NULL or has no function; NULL: no memory. */
+void *allocate_with(const unroll_allocator *allocator, size_t bytes);
+void release_with(const unroll_allocator *allocator, void *memory, size_t bytes);
+
+/* Frees memory of these functions; NULL is allowed. */
 void release(void *memory);
 
-/* Since the program began, over all threads: successful allocations, and those not yet released. */
+/* Successful allocations in all threads since the start, and those not yet released. */
 uint64_t memory_allocations(void);
 uint64_t memory_live(void);
 
-/* For tests: after n further successes every allocation fails; n < 0 ends that. */
+/* For tests: after n more successes every allocation fails; n < 0 removes the limit. */
 void memory_fail_after(int64_t n);
 
 #endif

@@ -1,5 +1,5 @@
-/* Numbers as text. Integers are read digit by digit. Reals are strtod's, once their grammar is known to be ours: it
- * alone would take blanks, hex, "inf" and "nan", too. */
+/* Parses numbers. Integers are read digit by digit. Reals are read by strtod after a check of their grammar, because
+ * strtod also accepts blanks, hex, "inf" and "nan". */
 #include "base/number.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ enum number_state number_integer(const char **at, const char *end, int64_t min, 
     return NUMBER_OK;
 }
 
-/* One past the real that the text begins with; the text itself: it begins with none. */
+/* Returns the end of the real that `text` starts with, or `text` if there is none. */
 static const char *end_of_real(const char *text)
 {
     const char *t = text + (*text == '-' || *text == '+');

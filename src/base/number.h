@@ -1,23 +1,23 @@
-/* Numbers that people and files write as text: the one reader of them, also the command's, which sees nothing else of
- * the library's insides. An integer is digits behind a '-' or nothing; a real may have a sign, a point and an exponent.
- * Blanks, hex, inf and nan are no numbers; what is too large is said to be so and never wraps. The locale does not
- * count. Not JSON: jansson reads that; its integers are narrowed in json.h. */
+/* The one parser of numbers in options and files. The command includes this header too. An integer is an optional '-'
+ * and digits; a real may have a sign, a point and an exponent. Blanks, hex, inf and nan are refused; values out of
+ * range are reported and never wrap. The locale has no effect. JSON numbers are parsed by jansson and narrowed in
+ * json.h. */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 #include <stdint.h>
 
 enum number_state {
     NUMBER_OK,
-    NUMBER_NONE,    /* there stands no number, or more than one */
-    NUMBER_OUTSIDE, /* of what is allowed */
+    NUMBER_NONE,    /* no number, or more than one */
+    NUMBER_OUTSIDE, /* outside the allowed range */
 };
 
-/* The number that the text at *at begins with, in least..most, both allowed. *at is moved behind it, and stays where
- * there is none. end: one past the text, or NULL if a zero ends it. *value counts with NUMBER_OK alone. */
+/* Parses the number at *at, in min..max inclusive, and moves *at to its end. If there is no number, *at is unchanged.
+ * `end` is the end of the text; NULL if it is zero-terminated. *value is set only for NUMBER_OK. */
 enum number_state number_integer(const char **at, const char *end, int64_t min, int64_t max, int64_t *value);
 enum number_state number_real(const char **at, double min, double max, double *value);
 
-/* The text is this number and nothing else. */
+/* The text must contain this number only. */
 enum number_state number_whole_integer(const char *text, int64_t min, int64_t max, int64_t *value);
 enum number_state number_whole_real(const char *text, double min, double max, double *value);
 

@@ -1,5 +1,5 @@
-/* The sequential generator on top of philox(): counter = (block number, stream), key = seed.
- * Not a distribution library: initialisers and shuffles are made where they are used. */
+/* The sequential generator on top of philox(): counter = (block number, stream), key = seed. Initializers and shuffles
+ * are implemented by their users. */
 #include "base/philox.h"
 
 static void fill_block(struct rng *rng)
@@ -31,7 +31,7 @@ float rng_uniform(struct rng *rng) { return philox_unit(rng_next_u32(rng)); }
 
 uint64_t rng_below(struct rng *rng, uint64_t n)
 {
-    uint64_t rejected = (0 - n) % n; /* 2^64 mod n: without these the rest divides evenly */
+    uint64_t rejected = (0 - n) % n; /* 2^64 mod n; without these values the rest divides evenly */
     uint64_t bits;
     do {
         bits = rng_next_u32(rng);

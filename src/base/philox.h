@@ -1,15 +1,15 @@
-/* Random numbers that depend on a key and a counter alone (Philox4x32-10: Salmon, Moraes, Dror, Shaw,
- * "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). A mask drawn with (seed; tensor, step, element)
- * is the same for any number of threads, ranks and chunks. Not for cryptography. */
+/* Random numbers that depend only on a key and a counter (Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel Random
+ * Numbers: As Easy as 1, 2, 3", SC 2011). A mask drawn with (seed; tensor, step, element) is the same for any number of
+ * threads, ranks and chunks. Not for cryptography. */
 #ifndef BASE_PHILOX_H
 #define BASE_PHILOX_H
 #include <stdint.h>
 
-#ifndef PHILOX_CODE /* what functions for GPUs begin with is theirs to say */
+#ifndef PHILOX_CODE /* GPU sources define their own function qualifiers */
 #define PHILOX_CODE static inline
 #endif
 
-/* Four random words for one counter. */
+/* Computes four random words for one counter. */
 PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
 {
     uint32_t k0 = key[0], k1 = key[1];
@@ -30,21 +30,21 @@ PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32
     out[3] = c3;
 }
 
-/* Uniform in [0, 1): the upper 24 bits, every value exact. */
+/* Uniform in [0, 1), from the upper 24 bits; every value is exact. */
 PHILOX_CODE float philox_unit(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }
 
-/* The words of one key one after another. (seed, stream, position) is the whole state: a checkpoint
- * keeps these three numbers; the block is what philox makes of them. */
+/* The words of one key in sequence. (seed, stream, position) is the whole state and is stored in checkpoints; the block
+ * is derived. */
 struct rng {
-    uint64_t seed, stream; /* streams of one seed are independent: initialisation, shuffling, ... */
+    uint64_t seed, stream; /* streams of one seed are independent: initialization, shuffling, ... */
     uint64_t position;     /* words drawn so far */
-    uint32_t block[4];     /* words of the block in which position lies */
+    uint32_t block[4];     /* the words of the block that contains position */
 };
 
 struct rng rng_new(uint64_t seed, uint64_t stream);
-struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position); /* continues from a checkpoint */
+struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position); /* resumes from a checkpoint */
 uint32_t rng_next_u32(struct rng *rng);
 float rng_uniform(struct rng *rng);              /* [0, 1) with 24 bits */
-uint64_t rng_below(struct rng *rng, uint64_t n); /* 0 .. n-1 with equal chances; n >= 1 */
+uint64_t rng_below(struct rng *rng, uint64_t n); /* uniform in 0 .. n-1; n >= 1 */
 
 #endif

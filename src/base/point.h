@@ -1,12 +1,12 @@
-/* Numbers in files and printed sources have decimal points, also in a program whose locale has commas. Between begin
- * and end printf, strtod and their kin of this thread know no locale. Not for what people read. */
+/* Decimal points in files and printed sources, whatever the locale. Between begin and end, printf, strtod and similar
+ * functions of this thread use the C locale. Not for text that people read. */
 #ifndef BASE_POINT_H
 #define BASE_POINT_H
 #include <locale.h>
 
 static inline locale_t point_begin(void) { return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); }
 
-/* Takes what begin gave. */
+/* Restores the locale that point_begin returned. */
 static inline void point_end(locale_t before) { freelocale(uselocale(before)); }
 
 #endif

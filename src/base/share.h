@@ -1,9 +1,9 @@
-/* Something divided among several: rows among threads, units among ranks. */
+/* Divides a range: rows among threads, units among ranks. */
 #ifndef BASE_SHARE_H
 #define BASE_SHARE_H
 #include <stdint.h>
 
-/* n shares of size in multiples of grain: share number at is [first, first + count). */
+/* Returns share `at` of n shares of `size`, in multiples of `grain`: [*first, *first + *count). */
 static inline void shard_range(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
 {
     uint64_t grains = (size + grain - 1) / grain;

@@ -1,10 +1,10 @@
-/* Structs of callers with another version of the headers; sized.h has the rules. */
+/* Structs of callers compiled with another version of the headers. The rules are in sized.h. */
 #include "base/sized.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-enum { GROWTH_MAX = 1024 }; /* bytes that a later version may have added; more is a struct that was not begun */
+enum { GROWTH_MAX = 1024 }; /* bytes that a later version may add; a larger size means an uninitialized struct */
 
 static size_t size_at(const void *from)
 {
@@ -24,10 +24,10 @@ static bool is_zero(const unsigned char *bytes, size_t count)
 static unroll_status check_size(const char *name, const char *begin, size_t size, const void *given)
 {
     if (!given)
-        return fail(UNROLL_USAGE, "%s is NULL; fix: pass one that begins with %s", name, begin);
+        return fail(UNROLL_USAGE, "%s is NULL; fix: pass one that was initialized with %s", name, begin);
     const size_t has = size_at(given);
     if (has <= sizeof has || has > size + GROWTH_MAX)
-        return fail(UNROLL_USAGE, "size = %zu of %s is not its size; fix: begin with %s", has, name, begin);
+        return fail(UNROLL_USAGE, "size = %zu of %s is wrong; fix: start from %s", has, name, begin);
     return UNROLL_OK;
 }
 
@@ -41,8 +41,7 @@ static unroll_status check_tail(const char *name, const unsigned char *tail, siz
                 name, unroll_version(), bytes);
 }
 
-/* A part of the caller's struct: one of zeros, as { .size = .. } of the outer struct alone leaves it, stays the
- * default. */
+/* Copies an embedded struct. If it is all zeros, as after { .size = .. } of the outer struct, the default is kept. */
 static unroll_status take_part(const struct sized *type, const struct sized_part *part, const unsigned char *from,
                                void *to)
 {
@@ -51,12 +50,12 @@ static unroll_status take_part(const struct sized *type, const struct sized_part
     if (is_zero(from, part->size))
         return UNROLL_OK;
     if (size_at(from) != part->size)
-        return fail(UNROLL_USAGE, "size = %zu of %s is not its size; fix: begin with %s", size_at(from), name,
-                    part->begin);
+        return fail(UNROLL_USAGE, "size = %zu of %s is wrong; fix: start from %s", size_at(from), name, part->begin);
     memcpy(to, from, part->size);
     return check_tail(name, from + part->size - part->reserved, part->reserved);
 }
 
+/* Copies the fields and parts that both versions have, then checks that the remaining bytes are 0. */
 unroll_status sized_take(const struct sized *type, const void *given, void *to)
 {
     TRY(check_size(type->type, type->begin, type->size, given));
@@ -105,7 +104,7 @@ unroll_status sized_take_all(const struct sized *type, const void *given, int co
         TRY(sized_take(type, from, (unsigned char *)to + (size_t)i * type->size));
         if (size_at(from) != size_at(given))
             return fail(UNROLL_USAGE,
-                        "size of entry %d of the array of %s is %zu, of the first %zu; fix: begin with %s", i,
+                        "entry %d of the array of %s has size = %zu, the first has %zu; fix: start from %s", i,
                         type->type, size_at(from), size_at(given), type->begin);
         from += size_at(given);
     }

@@ -1,40 +1,39 @@
-/* Public structs that begin with their size, of callers that were compiled with another version of the headers.
- * A caller's smaller struct has fewer fields: the missing ones keep their defaults. A larger one is accepted if the
- * fields that this library does not have are 0. New fields are appended, never put into padding.
- * Not for structs without a size: their layout does not change. */
+/* Public structs that start with their size, for callers compiled with another version of the headers. A smaller struct
+ * has fewer fields: the missing ones keep their defaults. A larger one is accepted if the fields that this library does
+ * not have are 0. New fields are appended, never put into padding. Structs without a size never change their layout. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
 #include <stddef.h>
 
 #include "base/status.h"
 
-/* A field of a struct that is such a struct itself. Its size never changes: new fields take reserved places. */
+/* A sized struct embedded in another one. Its size never changes: new fields use reserved bytes. */
 struct sized_part {
-    size_t at, size, reserved; /* bytes; the reserved ones are at its end and 0 */
-    const char *name, *begin;  /* "machine", "unroll_machine_default()"; name NULL: no part */
+    size_t at, size, reserved; /* bytes; the reserved ones are at its end and must be 0 */
+    const char *name, *begin;  /* "machine", "unroll_machine_default()"; name NULL: end of the list */
 };
 
 enum { SIZED_PARTS = 2 };
 struct sized {
-    const char *type, *begin; /* "unroll_spec", "unroll_spec_default()" */
+    const char *type, *begin; /* "unroll_model_config", "unroll_model_config_default()" */
     size_t size, reserved;
-    struct sized_part part[SIZED_PARTS]; /* in the order of their offsets */
+    struct sized_part part[SIZED_PARTS]; /* by increasing offset */
 };
 
-/* Copies a caller's struct to one of this library, which the caller of this function has filled with the defaults.
- * Fails if the struct is NULL, has no plausible size, or sets a field that this library does not have. */
+/* Copies a caller's struct to `to`, which contains the defaults. Fails if the struct is NULL, has no plausible size, or
+ * sets a field that this library does not have. */
 unroll_status sized_take(const struct sized *type, const void *given, void *to);
 
-/* Checks a caller's struct that a function fills, as sized_take. */
+/* Checks a caller's struct that a function fills, like sized_take. */
 unroll_status sized_check(const struct sized *type, const void *given);
 
-/* Copies a struct of this library to a caller's, as many bytes as that has. Its `size` stays. */
+/* Copies a struct to a caller's, at most the caller's size. The caller's `size` is kept. */
 void sized_give(const void *from, size_t size, void *given);
 
-/* Copies `count` structs that lie one after the other, each as large as the first one says. `to` holds the defaults. */
+/* Copies `count` consecutive structs, all of the first one's size. `to` contains the defaults. */
 unroll_status sized_take_all(const struct sized *type, const void *given, int count, void *to);
 
-/* Writes the defaults to a caller's struct of given_size bytes, and its size. */
+/* Writes the defaults and the size to a caller's struct of given_size bytes. */
 void sized_begin(const void *standard, size_t size, void *given, size_t given_size);
 
 #define SIZED(type_, begin_) (&(const struct sized){.type = #type_, .begin = begin_, .size = sizeof(type_)})
@@ -44,8 +43,8 @@ void sized_begin(const void *standard, size_t size, void *given, size_t given_si
 #define MACHINE_OF(type_) PART(type_, machine, "unroll_machine_default()")
 
 #define SIZED_MACHINE (&(const struct sized){"unroll_machine", "unroll_machine_default()", sizeof(unroll_machine), sizeof ((unroll_machine *)0)->reserved, {{0}}})
-#define SIZED_PLAN SIZED_WITH(unroll_plan_config, "unroll_plan_default()", MACHINE_OF(unroll_plan_config))
-#define SIZED_SPEC SIZED(unroll_spec, "unroll_spec_default()")
+#define SIZED_PLAN SIZED_WITH(unroll_plan_config, "unroll_plan_config_default()", MACHINE_OF(unroll_plan_config))
+#define SIZED_SPEC SIZED(unroll_model_config, "unroll_model_config_default()")
 /* A struct that a function fills has no default. */
 #define SIZED_RESULT(type_) SIZED(type_, "{ .size = sizeof(" #type_ ") }")
 

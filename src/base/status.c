@@ -1,6 +1,5 @@
-/* The last error of each thread. A sentence often quotes names out of a damaged file, so control
- * characters are replaced before a terminal can obey them.
- * Not a history: the next failure of the thread overwrites it. */
+/* The last error of each thread. Messages may quote names from damaged files, so control characters are replaced before
+ * a terminal can interpret them. Only the last error is kept. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -37,7 +36,7 @@ void unroll_set_log(unroll_log *log, void *arg)
     log_arg = arg;
 }
 
-/* The message in one line. */
+/* Sends the message as one line. */
 static void send_to_log(unroll_log_kind kind, const char *message)
 {
     char line[MESSAGE_SIZE];
@@ -59,18 +58,18 @@ static void replace_control_characters(char *text)
             *text = '?';
 }
 
-/* What is short of memory has one remedy, whatever the memory was for. */
+/* Appends the fix for exhausted memory, which is always the same. */
 static void suggest_memory(char message[MESSAGE_SIZE])
 {
     const size_t length = strlen(message);
     if (strstr(message, "no memory") && strstr(message, "fix: ") == NULL)
         snprintf(message + length, MESSAGE_SIZE - length,
-                 "; fix: end other programs, or make the data, the network or the batch smaller");
+                 "; fix: end other programs, or use less data, a smaller network or a smaller batch");
 }
 
 void set_error(const char *format, ...)
 {
-    char message[MESSAGE_SIZE]; /* not last_error: an argument may lie in it */
+    char message[MESSAGE_SIZE]; /* not last_error, which may be an argument */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);

@@ -1,5 +1,6 @@
-/* Rows are looked at as a name and a few words; the rest is the room's. */
+/* The common start of all rows; the other fields belong to the table's module. */
 #include "base/table.h"
+#include "base/extension.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +11,15 @@ struct row {
 
 const void *table_at(const struct table *table, int index)
 {
-    if (index < 0 || index >= table->built_in + table->added)
+    if (index < 0)
         return NULL;
-    return index < table->built_in ? table->row[index] : table->more[index - table->built_in];
+    if (index < table->built_in)
+        return table->row[index];
+    index -= table->built_in;
+    for (int i = 0; extension_row(table->what, i); i++)
+        if (index-- == 0)
+            return extension_row(table->what, i);
+    return index < table->added ? table->more[index] : NULL;
 }
 
 const char *table_name(const struct table *table, int index, const char **about)
@@ -37,6 +44,7 @@ unroll_status table_refuse(const struct table *table, const char *name)
     char known[256] = "";
     const char *other;
     size_t used = 0;
+    TRY(extension_refuse(table->what, name));
     for (int i = 0; (other = table_name(table, i, NULL)) != NULL && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", other);
     return fail(UNROLL_USAGE, "there is no %s '%.40s'; fix: choose one of %s", table->what, name, known);
@@ -45,7 +53,7 @@ unroll_status table_refuse(const struct table *table, const char *name)
 unroll_status table_add(struct table *table, const void *row)
 {
     if (table->added == TABLE_ADDED_MAX)
-        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already; fix: add fewer",
+        return fail(UNROLL_RESOURCE, "at most %d rows fit in the table of each %s; fix: add fewer",
                     table->built_in + table->added, table->what);
     table->more[table->added++] = row;
     return UNROLL_OK;

@@ -1,6 +1,5 @@
-/* Barriers on C11 atomics with a futex to sleep on, and teams, which are threads around one barrier:
- * passing it begins a run, passing it again ends the run.
- * Not pinned to processors: the system moves threads as it likes. */
+/* Barriers on C11 atomics with a futex for sleeping, and teams: threads around one barrier. Passing it starts a run,
+ * passing it again ends the run. Threads are not pinned to processors. */
 #include "base/team.h"
 
 #include <linux/futex.h>
@@ -12,15 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/processor.h"
+#include "base/system/clock.h"
+#include "base/system/processor.h"
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/system/process.h"
 
 /* ---- barrier ---- */
 
-/* A wait inside a time step is a few us; going to sleep and being woken costs about 20. Members that have no
- * processor of their own keep those that they wait for from running. */
+/* A wait inside a time step takes a few us; sleeping and waking costs about 20 us. If members share a processor, a
+ * spinning member delays those that it waits for. */
 enum { SPIN_NANOSECONDS = 20000, CROWDED_SPIN_NANOSECONDS = 1000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
 
 int barrier_depth(int members)
@@ -30,8 +29,8 @@ int barrier_depth(int members)
     return depth;
 }
 
-/* Where the last to come to the root makes its count a multiple of 1 << shift, the meeting is over with it. Of other
- * groups it is over when their last has come back from the parent: one more. */
+/* In the root, the last arrival completes a multiple of 1 << shift, which releases the group. In other groups the
+ * release is one more count, added when the last member returns from the parent. */
 static void init_group(struct barrier *barrier, int number, int members, int parent)
 {
     struct barrier_shape *shape = &barrier->shape[number];
@@ -56,8 +55,8 @@ void barrier_init(struct barrier *barrier, int members)
     }
 }
 
-/* Counts one arrival. True: the last one. Of two and four members of a root that count opens it, too: one line of
- * memory goes from core to core, not two one after the other. */
+/* Counts one arrival and returns true for the last one. In a root of two or four members this count also releases the
+ * group, which moves one cache line between cores instead of two. */
 static bool arrive(struct barrier *barrier, int number, unsigned *meeting)
 {
     const struct barrier_shape shape = barrier->shape[number];
@@ -66,12 +65,12 @@ static bool arrive(struct barrier *barrier, int number, unsigned *meeting)
     return (count & ((1u << shape.shift) - 1)) + 1 == shape.members;
 }
 
-/* Ends a meeting whose members all have come, `more` before the count of the next one. */
+/* Releases a group whose members have all arrived. `more` completes the count of the meeting. */
 static void open_group(struct barrier_group *group, unsigned more)
 {
     if (more > 0)
         atomic_fetch_add(&group->count, more);
-    /* Both sequentially consistent: either we see the sleeper or the sleeper sees the count. */
+    /* Both are sequentially consistent: this thread reads the sleeper, or the sleeper reads the new count. */
     if (atomic_load(&group->sleepers) > 0)
         syscall(SYS_futex, &group->count, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
@@ -93,12 +92,13 @@ static void sleep_until_open(struct barrier_group *group, unsigned shift, unsign
 {
     unsigned count;
     atomic_fetch_add(&group->sleepers, 1);
-    while ((count = atomic_load(&group->count)) >> shift == meeting) /* the kernel compares once more, atomically */
+    while ((count = atomic_load(&group->count)) >> shift == meeting) /* the kernel compares again, atomically */
         syscall(SYS_futex, &group->count, FUTEX_WAIT_PRIVATE, count, NULL, NULL, 0);
     atomic_fetch_sub(&group->sleepers, 1);
 }
 
-/* Up the tree as the last of each group, wait at the first that others come to later, and open on the way down. */
+/* The last arrival of each group climbs the tree, waits in the first group that is incomplete, and releases the groups
+ * on the way down. */
 static void meet_in(struct barrier *barrier, int number)
 {
     struct barrier_group *group = &barrier->group[number];
@@ -116,7 +116,7 @@ static void meet_in(struct barrier *barrier, int number)
 
 void barrier_wait(struct barrier *barrier, int me) { meet_in(barrier, me / BARRIER_GROUP); }
 
-/* Arrives for a member that isn't there, and waits for nobody. */
+/* Arrives for an absent member without waiting. */
 static void arrive_for(struct barrier *barrier, int absent)
 {
     unsigned meeting;
@@ -134,8 +134,8 @@ struct member {
 
 struct team {
     struct barrier gate;
-    unsigned process;                /* whose threads there are */
-    void (*work)(void *arg, int me); /* NULL: the workers leave */
+    unsigned process;                /* the process_number() whose threads these are */
+    void (*work)(void *arg, int me); /* NULL: the workers exit */
     void *arg;
     int size;
     struct member members[]; /* [size]; 0 is the caller and has no thread here */
@@ -155,8 +155,8 @@ static void *member_main(void *argument)
     }
 }
 
-/* Ends the workers 1 .. started-1. The caller arrives for those that never started, and then for itself: of the groups
- * whose last it was for another, it opens all, since it can't wait for two. Nobody meets there again. */
+/* Ends the workers 1 .. started-1. The caller arrives for those that never started, then for itself. It may be the last
+ * arrival of several groups; it releases them all, because it cannot wait in two. The barrier is not used again. */
 static void dismiss(struct team *team, int started)
 {
     team->work = NULL;
@@ -167,15 +167,15 @@ static void dismiss(struct team *team, int started)
     for (int i = 1; i < started; i++) pthread_join(team->members[i].thread, NULL);
 }
 
-/* Bytes of a worker's stack, whatever the limit of the process is (ulimit -s). It holds the program's thread-local
- * variables, too. Code that is not optimized needs more than the 256 KB that are enough for any caller. */
+/* Bytes of a worker's stack, whatever the limit of the process (ulimit -s). It includes the thread-local variables. 256
+ * KB are enough for optimized code; debug code needs more. */
 #ifdef UNROLL_DEBUG
 enum { STACK = 8 << 20 };
 #else
 enum { STACK = 1 << 20 };
 #endif
 
-/* Signals stay with the threads of the program: workers block them all. */
+/* Starts a worker with all signals blocked, so that the program's own threads handle them. */
 static int start_member(struct member *member)
 {
     sigset_t all, before;
@@ -193,6 +193,7 @@ static int start_member(struct member *member)
     return error;
 }
 
+/* Starts all threads but the caller's. If one fails, ends those already started. */
 static unroll_status start_members(struct team *team)
 {
     barrier_init(&team->gate, team->size);
@@ -213,7 +214,8 @@ static unroll_status start_members(struct team *team)
 unroll_status team_new(int threads, struct team **team)
 {
     if (threads < 1 || threads > TEAM_LARGEST)
-        return fail(UNROLL_USAGE, "a team of %d threads was asked for; fix: ask for 1 to %d", threads, TEAM_LARGEST);
+        return fail(UNROLL_USAGE, "threads = %d is outside 1..%d; fix: use a number in this range", threads,
+                    TEAM_LARGEST);
     struct team *made = allocate_zeroed(1, sizeof *made + (size_t)threads * sizeof made->members[0]);
     if (made == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a team of %d threads", threads);

@@ -1,4 +1,4 @@
-/* Leaving a function with the status of a call that failed. Not how to fail: that is status.h's, and the command's. */
+/* Returns the status of a failed call. Used by the library and the command. */
 #ifndef BASE_TRY_H
 #define BASE_TRY_H
 

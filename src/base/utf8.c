@@ -1,5 +1,5 @@
-/* The well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing
- * above U+10FFFF. Knows nothing of what characters mean. */
+/* Well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing above
+ * U+10FFFF. */
 #include "base/utf8.h"
 #include <string.h>
 
@@ -7,7 +7,7 @@ typedef unsigned char byte;
 
 enum { LARGEST_CODE = 0x10ffff };
 
-/* A first byte alone tells the length; 0: no character begins with it. */
+/* Returns the length that a first byte implies; 0 if no character starts with it. */
 static int sequence_length(byte first)
 {
     if (first < 0x80)

@@ -1,5 +1,4 @@
-/* UTF-8, strictly: one character to its code point.
- * Not a text: data/tokenize.c cuts and numbers what is decoded here. */
+/* Strict UTF-8: decodes one character to its code point. Splitting and numbering of text is in data/tokenize.c. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 #include <stdbool.h>
@@ -7,10 +6,10 @@
 
 enum { UTF8_LONGEST = 4 }; /* bytes of a character */
 
-/* The character at `at`, before `end`. Returns its length in bytes; 0: ill-formed or cut short. */
+/* Decodes the character at `at`, before `end`. Returns its length in bytes; 0: ill-formed or truncated. */
 int utf8_read(const unsigned char *at, const unsigned char *end, int32_t *code);
 
-/* Is all of it well-formed? JSON can't hold what is not. */
+/* Returns whether all bytes are well-formed. JSON cannot contain others. */
 bool utf8_is_valid(const char *string);
 
 #endif

@@ -1,8 +1,7 @@
-/* Who sends what to whom in each round of a sum. Each algorithm is one function of (size, place, round); ends of
- * messages agree because every member computes the same. */
+/* Schedules of all-reduce algorithms. Each algorithm is one function of (size, place, round). The two ends of a message
+ * agree because every member computes the same schedule. */
 #include "comm/all_reduce.h"
 #include "base/table.h"
-#include "unroll_advanced.h"
 
 static void send(struct round *r, int to, size_t first, size_t count)
 {
@@ -28,7 +27,7 @@ static int levels(int size)
 
 /* ---- tree and star --------------------------------------------------------------------- */
 
-/* Up at distance 1, 2, 4 ..: place 0 ends with the sum. */
+/* Reduces up the tree at distances 1, 2, 4 ...; place 0 ends with the sum. */
 static void climb(const struct shape *s, int level, struct round *r)
 {
     int distance = 1 << level;
@@ -40,7 +39,7 @@ static void climb(const struct shape *s, int level, struct round *r)
         receive(r, s->place + distance, 0, s->count, true);
 }
 
-/* Down the same tree: whoever has the sum hands it on at each smaller distance. */
+/* Broadcasts down the same tree: members that have the sum pass it on at each smaller distance. */
 static void descend(const struct shape *s, int level, struct round *r)
 {
     int distance = 1 << level;
@@ -94,8 +93,8 @@ static struct range piece(struct range all, int n, int at)
     return (struct range){all.first + begin, end - begin};
 }
 
-/* A ring of n members, of which this is number i: n - 1 rounds leave member i the sum of piece i + 1; n - 1 more
- * hand the sums round. Places of neighbours are base + stride * i. */
+/* A ring of n members, of which this is number i, at places base + stride * i. After n - 1 rounds member i has the sum
+ * of piece i + 1; n - 1 more rounds distribute the sums. */
 struct ring {
     int n, i, base, stride;
     struct range all;
@@ -130,7 +129,7 @@ static bool ring(const struct shape *s, int number, struct round *r)
     return true;
 }
 
-/* The squarest rectangle: how many rows. */
+/* Returns the number of rows of the squarest rectangle with `size` elements. */
 static int rows_of(int size)
 {
     int rows = 1;
@@ -140,6 +139,7 @@ static int rows_of(int size)
     return rows;
 }
 
+/* Reduce-scatter along the rows, all-reduce down the columns, all-gather along the rows. */
 static bool ring_2d(const struct shape *s, int number, struct round *r)
 {
     int rows = rows_of(s->size), columns = s->size / rows, row = s->place / columns, column = s->place % columns;
@@ -162,7 +162,8 @@ static bool ring_2d(const struct shape *s, int number, struct round *r)
 
 /* ---- halving and doubling -------------------------------------------------------------- */
 
-/* What place holds after so many halvings: at distance 1, 2, 4 .. the lower partner keeps the lower half. */
+/* Returns the range that `place` holds after `halvings` halvings. At distances 1, 2, 4 ... the lower partner keeps the
+ * lower half. */
 static struct range half_of(const struct shape *s, int place, int halvings)
 {
     struct range range = {0, s->count};
@@ -170,7 +171,8 @@ static struct range half_of(const struct shape *s, int place, int halvings)
     return range;
 }
 
-/* Members beyond the largest power of two give their numbers to one below it, and get the sum from it. */
+/* Recursive halving, then doubling. Members beyond the largest power of two first send their values to a member below
+ * it, and receive the sum from it at the end. */
 static bool halving_doubling(const struct shape *s, int number, struct round *r)
 {
     int n = levels(s->size + 1) - ((1 << levels(s->size + 1)) > s->size), even = 1 << n, extra = s->size - even;
@@ -210,7 +212,7 @@ static int owner_of(const struct shape *s, int shard)
     return place;
 }
 
-/* Sum number `number` of the tree over shards: at distance 1, 2, 4 .., from the left. */
+/* Finds the shards that addition `number` of the tree combines, at distances 1, 2, 4 ..., from the left. */
 static bool find_pair(int shards, int number, int *left, int *right)
 {
     for (int distance = 1; distance < shards; distance *= 2)
@@ -223,6 +225,7 @@ static bool find_pair(int shards, int number, int *left, int *right)
     return false;
 }
 
+/* Reduces the virtual shards in the order of the tree over all shards, then broadcasts the sum. */
 static bool shards(const struct shape *s, int number, struct round *r)
 {
     int left, right, n = levels(s->size);
@@ -264,23 +267,28 @@ static bool unordered(int size, size_t bytes, bool ordered)
     return !ordered;
 }
 
-/* The first that suits a sum is chosen for it, the tree if none does. */
+/* "auto" takes the first row that suits a sum, or the tree if none does. */
 #define ALGORITHM(name_, about_, ...) &(const struct algorithm_row){.name = name_, .about = about_, __VA_ARGS__}
 static const void *const rows[] = {
     [COMM_AUTO] = ALGORITHM("auto", "by size", .round = NULL),
     [COMM_TREE] = ALGORITHM("tree", "binary tree, fewest messages", .round = tree, .suits = few),
     [COMM_HALVING_DOUBLING] = ALGORITHM("halving_doubling", "recursive halving and doubling", .round = halving_doubling,
                                         .suits = power_of_two),
-    [COMM_RING] = ALGORITHM("ring", "fewest bytes a link", .round = ring, .suits = unordered),
+    [COMM_RING] = ALGORITHM("ring", "fewest bytes per link", .round = ring, .suits = unordered),
     [COMM_RING_2D] = ALGORITHM("ring_2d", "rings along rows, then columns", .round = ring_2d),
-    [COMM_GATHER_BROADCAST] = ALGORITHM("gather_broadcast", "through the first rank", .round = gather_broadcast),
-    [COMM_NATIVE] = ALGORITHM("native", "that of MPI", .round = NULL),
+    [COMM_GATHER_BROADCAST] = ALGORITHM("gather_broadcast", "gathered on the first rank", .round = gather_broadcast),
+    [COMM_NATIVE] = ALGORITHM("native", "MPI_Allreduce", .round = NULL),
 };
 static struct table algorithms = TABLE("all-reduce algorithm (`sum`)", rows);
 
 const char *algorithm_name(int index) { return table_name(&algorithms, index, NULL); }
 
-const char *unroll_sum_name(int index, const char **about) { return table_name(&algorithms, index, about); }
+const char *algorithm_about(int index)
+{
+    const char *about = NULL;
+    table_name(&algorithms, index, &about);
+    return about;
+}
 
 unroll_status algorithm_find(const char *name, bool exact, int *found)
 {
@@ -289,8 +297,8 @@ unroll_status algorithm_find(const char *name, bool exact, int *found)
         return table_refuse(&algorithms, name);
     if (exact && *found > COMM_TREE)
         return fail(UNROLL_UNSUPPORTED,
-                    "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
-                    "`sum` auto, or leave out `exact`",
+                    "exact: the sum '%s' adds in a different order than one process; fix: set `sum` auto, or leave "
+                    "out `exact`",
                     name);
     return UNROLL_OK;
 }

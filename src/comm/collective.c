@@ -1,5 +1,5 @@
-/* Sums over groups, as rounds of messages that go on whenever the rank polls. The rounds are all_reduce.c's data; the
- * order of each sum follows from them, never from what arrives first. */
+/* All-reduces as rounds of messages that progress whenever the rank polls. The rounds come from all_reduce.c. They
+ * determine the order of each sum, whatever the order of arrival. */
 #include "base/memory.h"
 #include "comm/transport.h"
 #include "comm/poll.h"
@@ -10,13 +10,13 @@ struct collective {
     struct collective *next;
     struct sum sum;
     struct shape shape;
-    int number; /* of the round */
+    int number; /* next round */
     struct round round;
-    bool waits; /* for the round's request */
+    bool waits; /* the round's receive is pending */
     bool done;
     struct request request;
     size_t capacity;
-    void *arrived; /* [room bytes] what is to be added */
+    void *arrived; /* [room bytes] received values to be added */
 };
 
 static size_t element(const struct sum *s) { return s->is_double ? sizeof(double) : sizeof(float); }
@@ -33,7 +33,7 @@ static void add_doubles(double *restrict to, const double *restrict from, size_t
     for (size_t i = 0; i < count; i++) to[i] += from[i];
 }
 
-/* NULL: hollow. */
+/* Returns the address of a value, or NULL in a simulation without data. */
 static void *number_at(const struct collective *c, size_t index)
 {
     return !c->sum.data ? NULL : (char *)c->sum.data + index * element(&c->sum);
@@ -62,6 +62,7 @@ static unroll_status make_room(struct collective *c, size_t bytes)
     return c->arrived ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu bytes of a sum over ranks", bytes);
 }
 
+/* Sends the round's message, if any, and starts its receive. */
 static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
 {
     const struct round *r = &c->round;
@@ -82,7 +83,7 @@ static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
     return comm->transport->begin(comm, &c->request);
 }
 
-/* As far as it goes without waiting. */
+/* Runs rounds until one has to wait or the sum is done. */
 static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
 {
     while (!c->done) {
@@ -146,7 +147,8 @@ unroll_status comm_progress(struct unroll_comm *comm)
 
 _Thread_local struct unroll_comm *comm_of_thread;
 
-/* A system call each time would cost more than it moves. */
+/* Called often, so the clock limits how often it makes progress: a system call each time would cost more than it
+ * gains. */
 void comm_poll_now(void)
 {
     const double often = 200e-6;
@@ -176,7 +178,7 @@ static unroll_status find_place(struct unroll_comm *comm, const int *ranks, int 
     if (!comm && size == 1)
         return UNROLL_OK;
     return fail(UNROLL_COMMUNICATION,
-                "rank %d is not in the group of %d ranks that meet at tag %u; fix: report it with the options",
+                "rank %d is not in the group of %d ranks with tag %u; fix: report it with the options",
                 comm ? comm->rank : 0, size, (unsigned)tag);
 }
 
@@ -189,6 +191,7 @@ static struct collective *take_unused(struct unroll_comm *comm)
     return c;
 }
 
+/* Queues the sum as the last active one and starts it. Groups of one member need no work. */
 unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
 {
     struct shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
@@ -216,8 +219,7 @@ unroll_status comm_join(struct unroll_comm *comm, const int *ranks, int size)
     TRY(find_place(comm, ranks, size, 0, &place));
     if (comm->transport->join)
         return comm->transport->join(comm, ranks, size);
-    return fail(UNROLL_UNSUPPORTED, "the transport '%s' has no sums of its own; fix: `sum` auto",
-                comm->transport->name);
+    return fail(UNROLL_UNSUPPORTED, "the transport '%s' has no native sum; fix: set `sum` auto", comm->transport->name);
 }
 
 static void put_away(struct unroll_comm *comm, struct collective **at)
@@ -228,7 +230,7 @@ static void put_away(struct unroll_comm *comm, struct collective **at)
     comm->unused = c;
 }
 
-/* The timeout is that of a round. */
+/* The timeout applies to each round. */
 static unroll_status wait_for(struct unroll_comm *comm, struct collective *c)
 {
     struct wait_timeout wait_timeout = {0};
@@ -252,7 +254,8 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     if (!at || !*at)
         return sum->size == 1 ? UNROLL_OK
                               : fail(UNROLL_COMMUNICATION,
-                                     "a sum that never began (tag %u) is waited for; fix: report it with the options",
+                                     "a rank waits for a sum that was not started (tag %u); fix: report it with the "
+                                     "options",
                                      (unsigned)sum->tag);
     TRY(comm_check(comm));
     double begin = comm_clock(comm);

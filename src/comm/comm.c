@@ -1,5 +1,5 @@
-/* Messages with their arguments checked and their waits bounded; what the whole world agrees on. No transport is
- * known here, and no sum: those are schedules of collective.c. */
+/* Point-to-point messages with checked arguments and bounded waits, and agreement among all ranks. Transports are in
+ * files of their own, collectives in collective.c. */
 #include "comm/transport.h"
 #include "base/number.h"
 #include <limits.h>
@@ -15,7 +15,8 @@ const char *comm_transport(const struct unroll_comm *comm) { return comm->transp
 
 /* ---- opening and ending ---------------------------------------------------------------- */
 
-/* What the first of these variables begins with that launchers set ("2(x3)" of Slurm); otherwise `otherwise`. */
+/* Returns the number at the start of the first of these environment variables that is set ("2(x3)" for Slurm), or
+ * `otherwise`. */
 static int number_in(const char *const *names, int min, int otherwise)
 {
     int64_t number;
@@ -51,12 +52,11 @@ unroll_status comm_open(const char *transport, double timeout_seconds, struct un
 {
     const char *name = transport ? transport : comm_launched_ranks() > 1 ? "mpi" : "self";
     if (!(timeout_seconds > 0 && timeout_seconds <= 1e6))
-        return fail(UNROLL_USAGE, "a timeout of %g seconds is outside 0 .. 1000000; fix: a number in this range",
+        return fail(UNROLL_USAGE, "a timeout of %g seconds is outside 0 .. 1000000; fix: use a number in this range",
                     timeout_seconds);
-    for (int i = 0; transport_at(i); i++)
-        if (!strcmp(transport_at(i)->name, name))
-            return transport_at(i)->open(timeout_seconds, comm);
-    return fail(UNROLL_USAGE, "there is no transport '%.40s' between processes; fix: self or mpi", name);
+    const struct transport_row *row;
+    TRY(transport_find(name, &row));
+    return row->open(timeout_seconds, comm);
 }
 
 unroll_status comm_check(const struct unroll_comm *comm)
@@ -65,7 +65,7 @@ unroll_status comm_check(const struct unroll_comm *comm)
                                                                  : refuse_forked("its messages to other ranks");
 }
 
-/* Of a parent's, nothing here is to be closed. */
+/* Does nothing in a forked child: the connections belong to its parent. */
 void comm_close(struct unroll_comm *comm)
 {
     if (!comm || comm->process != process_number())
@@ -97,7 +97,7 @@ unroll_status comm_spend(struct unroll_comm *comm, double seconds)
 {
     const double least = 1e-12;
     if (!comm_is_simulated(comm))
-        return fail(UNROLL_UNSUPPORTED, "time is spent by simulated ranks alone; fix: comm_simgrid_run");
+        return fail(UNROLL_UNSUPPORTED, "only simulated ranks can spend time; fix: use comm_simgrid_run");
     while (seconds > least) {
         seconds -= comm->transport->spend(comm, seconds);
         TRY(comm_progress(comm));
@@ -112,10 +112,8 @@ static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32
     TRY(comm_check(comm));
     if (peer >= 0 && peer < comm->ranks && peer != comm->rank)
         return UNROLL_OK;
-    return fail(
-        UNROLL_COMMUNICATION,
-        "rank %d of %d can't exchange a message (tag %u) with rank %d; fix: report it with the network and the options",
-        comm->rank, comm->ranks, (unsigned)tag, peer);
+    return fail(UNROLL_COMMUNICATION, "rank %d of %d cannot exchange a message (tag %u) with rank %d; fix: " REPORT_BUG,
+                comm->rank, comm->ranks, (unsigned)tag, peer);
 }
 
 unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
@@ -123,7 +121,7 @@ unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const vo
     TRY(check_peer(comm, to, tag));
     if (!data && bytes && !comm_is_simulated(comm))
         return fail(UNROLL_UNSUPPORTED,
-                    "a hollow message is for simulated ranks; fix: a communicator of simulated ranks");
+                    "only simulated ranks can send hollow messages; fix: use a communicator of simulated ranks");
     comm->more = comm->transport->push != NULL;
     comm->totals.sent += bytes;
     return comm->transport->send(comm, to, tag, data, bytes);
@@ -137,7 +135,7 @@ struct comm_totals comm_totals(const struct unroll_comm *comm)
     return totals;
 }
 
-/* What sums under way count anyhow is not counted twice. */
+/* Records the wait since `begin`. Time in which sums are active is already counted as communication. */
 void comm_waited(struct unroll_comm *comm, double begin)
 {
     double now = comm_clock(comm);
@@ -151,13 +149,14 @@ unroll_status comm_late(struct unroll_comm *comm, struct request *r)
     char from[32], silence[SILENCE_SIZE];
     comm->transport->drop(comm, r);
     if (atomic_load(&comm->interrupted))
-        return fail(UNROLL_COMMUNICATION, "rank %d was told to wait no longer; fix: look for what ended the other rank",
+        return fail(UNROLL_COMMUNICATION,
+                    "rank %d stopped waiting, because another rank ended; fix: find out why that rank ended",
                     comm->rank);
     snprintf(from, sizeof from, r->from == TRANSPORT_SUM ? "the other ranks of a sum" : "a message from rank %d",
              r->from);
     return fail(UNROLL_COMMUNICATION,
-                "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
-                "its machine lost, or allow more time (`timeout`)",
+                "rank %d waited %.4g seconds for %s (tag %u)%s; fix: check whether a rank stopped or its machine "
+                "failed, or allow more time (`timeout`)",
                 comm->rank, comm->ping.waited, from, (unsigned)r->tag, comm_silence(comm, silence));
 }
 
@@ -220,7 +219,7 @@ struct report {
     char message[496];
 };
 
-/* Rank 0 hears everybody, decides and tells. */
+/* On rank 0: collects the reports of all ranks, decides and sends the verdict. */
 static unroll_status judge(struct unroll_comm *comm, struct report *verdict, const char *what)
 {
     struct report other, mine = *verdict;
@@ -253,6 +252,6 @@ unroll_status comm_agree(struct unroll_comm *comm, unroll_status mine, uint64_t 
     if (report.status == UNROLL_OK || report.rank == comm->rank)
         return report.status == UNROLL_OK ? UNROLL_OK : fail((unroll_status)report.status, "%s", report.message);
     if (mine != UNROLL_OK && report.status == (int)mine)
-        return mine; /* all alike: no rank need be named */
+        return mine; /* all failed alike: no rank needs to be named */
     return fail((unroll_status)report.status, "rank %d: %s", report.rank, report.message);
 }

@@ -1,6 +1,7 @@
-/* Who answers? Of ranks that wait in a chain none can see which one stopped: so shortly before a wait would fail its
- * rank asks all, and those that wait answer. The result is told to all that answered: their waits are in vain, too. One
- * tag carries questions, answers and results, and a receive from anybody is open in waits that last. */
+/* Finds ranks that do not answer. If ranks wait in a chain, none of them can detect which one stopped. So shortly
+ * before a wait times out, its rank pings all others, and those that are waiting answer. It then sends the result to
+ * all that answered, because their waits cannot succeed either. Questions, answers and results share one tag; during
+ * long waits a receive from any rank is posted. */
 #include "base/memory.h"
 #include "comm/transport.h"
 #include <stdio.h>
@@ -15,7 +16,7 @@ static void tell(struct unroll_comm *comm, int to, enum kind kind)
 {
     struct ping *p = &comm->ping;
     const struct ping_words words = {comm->rank, kind, p->silent, p->silents, p->first};
-    (void)comm_send(comm, to, TAG_PING, &words, sizeof words); /* whoever can't be told finds out by himself */
+    (void)comm_send(comm, to, TAG_PING, &words, sizeof words); /* an unreachable rank will time out by itself */
 }
 
 static void heard(struct unroll_comm *comm, const struct ping_words *w)
@@ -33,7 +34,7 @@ static void heard(struct unroll_comm *comm, const struct ping_words *w)
     }
 }
 
-/* Takes what has come. */
+/* Processes all messages that have arrived. */
 static void listen(struct unroll_comm *comm)
 {
     struct ping *p = &comm->ping;
@@ -63,7 +64,7 @@ static void ask(struct unroll_comm *comm)
             tell(comm, rank, PING_QUESTION);
 }
 
-/* The first rank that did not answer, and the first that did. */
+/* Determines the first rank that did not answer and the first that did, and sends them to all that answered. */
 static void judge(struct unroll_comm *comm)
 {
     struct ping *p = &comm->ping;
@@ -80,6 +81,8 @@ static void judge(struct unroll_comm *comm)
             tell(comm, rank, PING_RESULT);
 }
 
+/* Polls for pings during a wait, and pings all ranks shortly before the timeout. Returns false if the wait has
+ * failed. */
 bool comm_waits_on(struct unroll_comm *comm, struct wait_timeout *wait, double now)
 {
     struct ping *p = &comm->ping;

@@ -1,12 +1,12 @@
-/* The hook of long computations: between blocks of far less than a millisecond they let sums over ranks go on. Where no
- * rank communicates on this thread it is a comparison. No message is made here. */
+/* Hook for long computations, which call it between blocks of far less than a millisecond so that active sums progress.
+ * If no rank communicates on this thread, it costs one comparison. */
 #ifndef COMM_POLL_H
 #define COMM_POLL_H
 #include <stdbool.h>
 
 struct unroll_comm;
 
-/* The rank whose communication queue this thread is, while it computes; NULL: none. */
+/* The rank whose communication queue is this thread, while it computes; NULL: none. */
 extern _Thread_local struct unroll_comm *comm_of_thread __attribute__((visibility("hidden")));
 
 void comm_poll_now(void);
@@ -17,7 +17,7 @@ static inline void comm_poll(void)
         comm_poll_now();
 }
 
-/* Something is under way on this thread: blocks that are usually larger should be small. */
+/* True if a sum is active on this thread: blocks should then be small. */
 bool comm_wants_polls(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* The transport for ranks that are threads of one process: each rank has a mailbox, a send copies the message
- * into it. Not for speed (threads of one rank share memory anyway): for tests, and for several ranks on
- * one machine without another library. */
-#include "base/clock.h"
+/* Transport between ranks that are threads of one process. Each rank has a mailbox, and a send copies the message into
+ * it. Intended for tests, and for several ranks on one machine without MPI, not for speed. */
+#include "base/system/clock.h"
 #include "base/memory.h"
 #include "comm/transport.h"
 #include <errno.h>
@@ -16,21 +15,21 @@ struct message {
     unsigned char data[];
 };
 
-/* What arrived and was not fetched, in order of arrival; and messages to use again, so that a training
- * step asks for no memory once the first few have run. */
+/* A mailbox: messages that arrived and were not yet received, in order of arrival, and free messages, so that a
+ * training step allocates no memory after the first few. */
 struct rank_threads {
-    struct unroll_comm comm;     /* first: a comm of this transport is a rank_threads */
+    struct unroll_comm comm;     /* must be first: comm pointers of this transport are cast to rank_threads */
     struct rank_threads **world; /* [ranks] */
     pthread_mutex_t lock;
     pthread_cond_t arrival;
-    uint64_t arrivals, seen; /* so far; and when the rank last looked in vain */
+    uint64_t arrivals, seen; /* messages so far, and their number at the last unsuccessful test */
     int ended;               /* 1 + the first rank that failed; 0: none */
     struct message *arrived, *free;
 };
 
 /* ---- sending --------------------------------------------------------------------------- */
 
-/* A free message that is large enough, or a new one. The lock is held. */
+/* Returns a free message that is large enough, or a new one. The lock must be held. */
 static struct message *take_free(struct rank_threads *mailbox, size_t bytes)
 {
     for (struct message **at = &mailbox->free; *at; at = &(*at)->next)
@@ -45,6 +44,7 @@ static struct message *take_free(struct rank_threads *mailbox, size_t bytes)
     return made;
 }
 
+/* Appends a copy of the data to the receiver's mailbox. */
 static unroll_status threads_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     struct rank_threads *mailbox = ((struct rank_threads *)comm)->world[to];
@@ -80,10 +80,11 @@ static struct message **find(struct rank_threads *mailbox, int from, uint32_t ta
 
 static unroll_status threads_begin(struct unroll_comm *comm, struct request *r)
 {
-    (void)comm, (void)r; /* the mailbox takes messages that nobody waits for */
+    (void)comm, (void)r; /* the mailbox also stores messages that were not requested */
     return UNROLL_OK;
 }
 
+/* Receives a message if it has arrived. Fails if a rank has failed or the sizes differ. */
 static unroll_status threads_test(struct unroll_comm *comm, struct request *r, bool *done)
 {
     struct rank_threads *mailbox = (struct rank_threads *)comm;
@@ -102,7 +103,7 @@ static unroll_status threads_test(struct unroll_comm *comm, struct request *r, b
     pthread_mutex_unlock(&mailbox->lock);
     *done = m != NULL;
     if (ended)
-        return fail(UNROLL_COMMUNICATION, "rank %d has failed; fix: look at the error of that rank", ended - 1);
+        return fail(UNROLL_COMMUNICATION, "rank %d has failed; fix: read the error message of that rank", ended - 1);
     if (m && arrived != r->bytes)
         return fail(
             UNROLL_COMMUNICATION,
@@ -113,7 +114,7 @@ static unroll_status threads_test(struct unroll_comm *comm, struct request *r, b
 
 static void threads_drop(struct unroll_comm *comm, struct request *r) { (void)comm, (void)r; }
 
-/* Until something new is in the mailbox. */
+/* Waits for a new message, at most a millisecond. */
 static void threads_idle(struct unroll_comm *comm, int looks)
 {
     struct rank_threads *mailbox = (struct rank_threads *)comm;
@@ -126,7 +127,7 @@ static void threads_idle(struct unroll_comm *comm, int looks)
     pthread_mutex_unlock(&mailbox->lock);
 }
 
-/* Threads of one process: the caller ends it. And the world is freed as a whole. */
+/* No effect: the caller ends the process, and the world is freed as a whole. */
 static void threads_abort(struct unroll_comm *comm, int code) { (void)comm, (void)code; }
 
 static void threads_close(struct unroll_comm *comm) { (void)comm; }
@@ -212,6 +213,7 @@ void comm_threads_end(struct unroll_comm *comm)
 
 void comm_threads_free(struct unroll_comm **comm, int ranks)
 {
-    if (comm && ranks > 0 && comm[0] && comm[0]->process == process_number()) /* threads may wait that are not here */
+    /* In a forked child the threads that may be waiting do not exist. */
+    if (comm && ranks > 0 && comm[0] && comm[0]->process == process_number())
         free_world(((struct rank_threads *)comm[0])->world, ranks);
 }

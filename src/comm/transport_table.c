@@ -1,16 +1,20 @@
-/* The transports between processes, and the one of a process that is alone. The transport of threads makes a whole
- * world at once: comm_threads_new. */
+/* Transports between processes, and the one of a single process. The transport of threads is not listed, because it
+ * creates a whole world at once: comm_threads_new. */
 #include "base/memory.h"
+#include "base/table.h"
 #include "comm/transport.h"
 
-static const struct transport_row table[] = {{"self", comm_self_open}, {"mpi", comm_mpi_open}};
+static const struct transport_row row_self = {"self", comm_self_open};
+static const void *const rows[] = {&row_self};
+static const struct table transports = TABLE("transport", rows);
 
-const struct transport_row *transport_at(int index)
+unroll_status transport_find(const char *name, const struct transport_row **row)
 {
-    return index < (int)(sizeof table / sizeof *table) ? &table[index] : NULL;
+    *row = table_at(&transports, table_find(&transports, name));
+    return *row ? UNROLL_OK : table_refuse(&transports, name);
 }
 
-/* ---- self: no peer passes the checks of comm.c, so nothing is ever sent ------------------ */
+/* ---- self: comm.c rejects every peer, so nothing is ever sent ---------------------------- */
 
 static void self_abort(struct unroll_comm *comm, int code) { (void)comm, (void)code; }
 

@@ -1,5 +1,6 @@
-/* The file: 8 bytes of length, the header as JSON with the description of the data set in its metadata, the arrays,
- * each at a multiple of 64 bytes of the file. Its room is known before it is filled, its header is written last. */
+/* The cache file: 8 bytes with the length of the header, then the header, then the arrays, each at a multiple of 64
+ * bytes. The header is JSON and contains the description of the data set in its metadata. Its room is reserved before
+ * the arrays are filled; it is written last. */
 #include "data/data_cache.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "data/input.h"
+#include "io/input.h"
 
 enum {
     HASH_TEXT = 17,
@@ -40,13 +41,13 @@ struct data_cache {
     uint64_t key;
     int descriptor; /* of the temporary file; -1: none */
     char *map;
-    bool given;              /* the map is the data set's */
-    size_t map_bytes, begin; /* where the arrays begin */
+    bool given;              /* the data set owns the map */
+    size_t map_bytes, begin; /* begin: of the arrays */
 };
 
 /* ---- where ---- */
 
-/* False: there is to be none. */
+/* Finds the cache folder. False: no cache is wanted. */
 static bool find_folder(char folder[PATH])
 {
     const char *own = getenv("UNROLL_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -63,10 +64,11 @@ static bool find_folder(char folder[PATH])
 
 static unroll_status cannot_write(const struct data_cache *cache)
 {
-    return fail(UNROLL_RESOURCE,
-                "cannot write the parsed data to '%.300s': %s; fix: room there, or another folder by "
-                "UNROLL_CACHE=FOLDER in the environment, or UNROLL_CACHE=off: all in memory",
-                cache->folder, strerror(errno));
+    return fail(
+        UNROLL_RESOURCE,
+        "cannot write the parsed data to '%.300s': %s; fix: free space there, or set UNROLL_CACHE=FOLDER to another "
+        "folder, or UNROLL_CACHE=off to use memory",
+        cache->folder, strerror(errno));
 }
 
 /* ---- reading ---- */
@@ -83,7 +85,7 @@ struct reading {
     json_t *about; /* the description of the data set */
 };
 
-/* An array of the file that has just so many bytes. */
+/* Finds an array of the file; it must have exactly this size. */
 static unroll_status find_array(const struct reading *r, const char *name, size_t bytes, const void **array)
 {
     json_t *offsets = json_object_get(json_object_get(r->header, name), "data_offsets");
@@ -112,6 +114,18 @@ static unroll_status copy_vocabulary(const struct schema_column *from, struct co
     return UNROLL_OK;
 }
 
+/* Finds where the sequences of an unaligned column begin. */
+static unroll_status find_begin(const struct reading *r, int i, size_t sequences, const size_t **begin)
+{
+    char name[24];
+    const void *array;
+    snprintf(name, sizeof name, "begin.%d", i);
+    TRY(find_array(r, name, (sequences + 1) * sizeof **begin, &array));
+    *begin = array;
+    return UNROLL_OK;
+}
+
+/* Reads the description and the arrays of one column. */
 static unroll_status read_column(const struct reading *r, int i, const struct schema_column *from, unroll_dataset *d)
 {
     struct column *to = &d->column[i];
@@ -125,12 +139,17 @@ static unroll_status read_column(const struct reading *r, int i, const struct sc
                           .place = from->place};
     memcpy(to->name, from->name, sizeof to->name);
     d->columns = i + 1;
+    int64_t missing;
+    TRY(json_item_integer(json_object_get(r->about, "missing"), r->path, "missing", (size_t)i, 0, INT64_MAX, &missing));
+    to->missing = (size_t)missing;
     bool ids = from->type == COLUMN_TOKENS || from->type == COLUMN_CATEGORY, time = from->type == COLUMN_TIME;
     if (ids || from->type == COLUMN_SET)
         TRY(copy_vocabulary(from, to));
     to->id_bytes = from->vocabulary_size < UINT8_MAX ? 1 : from->vocabulary_size < UINT16_MAX ? 2 : 4;
     size_t each = ids ? (size_t)to->id_bytes : time ? sizeof(double) : (size_t)to->width * sizeof(float), bytes;
     snprintf(name, sizeof name, "column.%d", i);
+    if (from->unaligned)
+        TRY(find_begin(r, i, d->sequences, &to->begin));
     if (__builtin_mul_overflow(each, column_entries(d, to), &bytes))
         return damaged(r->path);
     TRY(find_array(r, name, bytes, &array));
@@ -152,6 +171,7 @@ static unroll_status copy_text(const json_t *about, const char *where, const cha
     return UNROLL_OK;
 }
 
+/* Reads what is known about the data set: sizes, notes and options. */
 static unroll_status read_about(const struct reading *r, const struct schema *schema, unroll_dataset *d)
 {
     int64_t steps, sequences, group, time;
@@ -190,13 +210,13 @@ static unroll_status read_dataset(const struct reading *r, unroll_dataset *d)
     return status;
 }
 
-/* The sum of all arrays as text. */
+/* Writes the checksum of all arrays as text. */
 static void write_sum(char sum[HASH_TEXT], const char *arrays, size_t bytes)
 {
     snprintf(sum, HASH_TEXT, "%016" PRIx64, hash_wide(HASH_BEGIN, arrays, bytes));
 }
 
-/* All of the header, and the sum of all arrays. */
+/* Reads the header and checks the checksum of all arrays. */
 static unroll_status read_header(struct reading *r)
 {
     const char *text, *sum;
@@ -215,6 +235,7 @@ static unroll_status read_header(struct reading *r)
     return parse_json(text, strlen(text), r->path, &r->about);
 }
 
+/* Creates a data set from a mapped file. */
 static unroll_status read_map(const char *path, void *map, size_t bytes, const char *name, unroll_dataset **dataset)
 {
     struct reading r = {.path = path, .map = map, .map_bytes = bytes};
@@ -232,13 +253,13 @@ static unroll_status read_map(const char *path, void *map, size_t bytes, const c
     if (status == UNROLL_OK)
         *dataset = made;
     else if (made)
-        unroll_data_free(made);
+        unroll_dataset_free(made);
     else
         munmap(map, bytes);
     return status;
 }
 
-/* *dataset stays NULL where there is no file. */
+/* Opens a cache file; *dataset stays NULL if there is no file. */
 static unroll_status open_file(const char *path, const char *name, unroll_dataset **dataset)
 {
     struct stat info;
@@ -247,11 +268,12 @@ static unroll_status open_file(const char *path, const char *name, unroll_datase
         return UNROLL_OK;
     size_t bytes = fstat(descriptor, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
     void *map = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
-    futimens(descriptor, NULL); /* used now: the oldest is removed first */
+    futimens(descriptor, NULL); /* used now: the oldest file is removed first */
     close(descriptor);
     return map == MAP_FAILED ? damaged(path) : read_map(path, map, bytes, name, dataset);
 }
 
+/* Finds the cached data set of an input, or the place for it. */
 unroll_status cache_find(struct input *input, const char *how, const struct schema *schema, struct data_cache **cache,
                          unroll_dataset **dataset, bool *is_damaged)
 {
@@ -287,7 +309,7 @@ bool cache_wants(const struct data_cache *cache, size_t bytes) { return cache &&
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* A process locks the file that it writes: a file without a lock was left by a process that was killed. */
+/* Removes unfinished files without a lock: a process locks the file that it writes, so the process was killed. */
 static void remove_leftovers(const struct data_cache *cache)
 {
     DIR *folder = opendir(cache->folder);
@@ -304,7 +326,7 @@ static void remove_leftovers(const struct data_cache *cache)
         closedir(folder);
 }
 
-/* Until it is ours: another process may have removed it before it was locked. */
+/* Creates and locks the file; repeats this if another process removed it before it was locked. */
 static bool create_temporary(struct data_cache *cache)
 {
     struct stat info;
@@ -312,13 +334,14 @@ static bool create_temporary(struct data_cache *cache)
         cache->descriptor = open(cache->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (cache->descriptor < 0)
             return false;
-        flock(cache->descriptor, LOCK_EX); /* where there are no locks the file is ours as well */
+        flock(cache->descriptor, LOCK_EX); /* without locks in the file system the file is ours as well */
         if (fstat(cache->descriptor, &info) == 0 && info.st_nlink > 0)
             return true;
         close(cache->descriptor);
     }
 }
 
+/* Creates the file and maps its arrays. */
 unroll_status cache_begin(struct data_cache *cache, const size_t bytes[], int count, size_t description, void *arrays[])
 {
     cache->begin = aligned(LENGTH_BYTES + description + (size_t)count * 256 + NOTES_ROOM);
@@ -377,21 +400,23 @@ static json_t *column_json(const struct data_cache *cache, const unroll_dataset 
     return tensor_json(cache, "F32", c->numbers, entries, (size_t)c->width, sizeof(float));
 }
 
-/* What lies between two arrays belongs to none, which the format does not allow: it gets names. */
-static void add_gaps(const struct data_cache *cache, const unroll_dataset *d, json_t *header)
+static json_t *begin_json(const struct data_cache *cache, const unroll_dataset *d, const size_t *begin)
 {
-    size_t room = cache->map_bytes - cache->begin;
-    for (int i = -1; i < d->columns; i++) {
-        char name[24], gap[24];
-        snprintf(name, sizeof name, "column.%d", i);
-        snprintf(gap, sizeof gap, "gap.%d", i + 1);
-        json_t *of = json_object_get(json_object_get(header, i < 0 ? "begin" : name), "data_offsets");
-        size_t end = (size_t)json_integer_value(json_array_get(of, 1)), next = aligned(end);
-        next = next < room ? next : room;
-        if (next > end)
-            json_object_set_new(header, gap,
-                                tensor_json(cache, "U8", cache->map + cache->begin + end, next - end, 1, 1));
-    }
+    return tensor_json(cache, "U64", begin, d->sequences + 1, 1, sizeof *begin);
+}
+
+/* Adds an array to the header, and the gap after it as a tensor, because the format does not allow unnamed bytes. */
+static void add_array(const struct data_cache *cache, json_t *header, const char *name, json_t *tensor)
+{
+    const size_t room = cache->map_bytes - cache->begin;
+    char gap[32];
+    json_object_set_new(header, name, tensor);
+    json_t *of = json_object_get(tensor, "data_offsets");
+    size_t end = (size_t)json_integer_value(json_array_get(of, 1)), next = aligned(end);
+    next = next < room ? next : room;
+    snprintf(gap, sizeof gap, "gap.%s", name);
+    if (next > end)
+        json_object_set_new(header, gap, tensor_json(cache, "U8", cache->map + cache->begin + end, next - end, 1, 1));
 }
 
 static unroll_status describe(const unroll_dataset *d, char **text)
@@ -403,11 +428,15 @@ static unroll_status describe(const unroll_dataset *d, char **text)
                   "sequences", (json_int_t)d->sequences, "group", d->group, "time", d->time, "notes", d->notes,
                   "read_as", d->read_as, "options", d->options ? d->options : "", "hash", (json_int_t)d->hash);
     schema_free(schema);
+    json_t *missing = json_array();
+    for (int i = 0; i < d->columns; i++) json_array_append_new(missing, json_integer((json_int_t)d->column[i].missing));
+    json_object_set_new(about, "missing", missing);
     *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return *text ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a cache");
 }
 
+/* Writes the header before the arrays; fails if it is larger than its room. */
 static unroll_status write_header(struct data_cache *cache, const unroll_dataset *d, const char *about)
 {
     char sum[HASH_TEXT], name[24];
@@ -416,18 +445,21 @@ static unroll_status write_header(struct data_cache *cache, const unroll_dataset
     json_t *header = json_pack("{s{ss ss}}", "__metadata__", "unroll.data", about, "sum", sum);
     if (header == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a cache");
-    json_object_set_new(header, "begin", tensor_json(cache, "U64", d->begin, d->sequences + 1, 1, sizeof *d->begin));
+    add_array(cache, header, "begin", begin_json(cache, d, d->begin));
     for (int i = 0; i < d->columns; i++) {
         snprintf(name, sizeof name, "column.%d", i);
-        json_object_set_new(header, name, column_json(cache, d, &d->column[i]));
+        add_array(cache, header, name, column_json(cache, d, &d->column[i]));
+        snprintf(name, sizeof name, "begin.%d", i);
+        if (d->column[i].begin)
+            add_array(cache, header, name, begin_json(cache, d, d->column[i].begin));
     }
-    add_gaps(cache, d, header);
     memset(cache->map + LENGTH_BYTES, ' ', room);
     size_t length = json_dumpb(header, cache->map + LENGTH_BYTES, room, JSON_COMPACT);
     json_decref(header);
     put_number((unsigned char *)cache->map, room, LENGTH_BYTES);
-    return length && length <= room ? UNROLL_OK
-                                    : fail(UNROLL_DATA, "the notes about the data are too long; fix: fewer columns");
+    return length && length <= room
+               ? UNROLL_OK
+               : fail(UNROLL_DATA, "the notes about the data are too long; fix: use fewer columns");
 }
 
 struct old_file {
@@ -441,7 +473,7 @@ static bool is_older(const struct old_file *a, const struct old_file *b)
     return a->used.tv_sec != b->used.tv_sec ? a->used.tv_sec < b->used.tv_sec : a->used.tv_nsec < b->used.tv_nsec;
 }
 
-/* The sum of all files but this one; *oldest: of them, name "" if there is none. */
+/* Returns the total size of all other cache files; *oldest: the oldest of them, name "" if there is none. */
 static uint64_t look_at_folder(const struct data_cache *cache, struct old_file *oldest)
 {
     DIR *folder = opendir(cache->folder);
@@ -466,7 +498,7 @@ static uint64_t look_at_folder(const struct data_cache *cache, struct old_file *
     return all;
 }
 
-/* Those longest unused go, until all are small enough. */
+/* Removes the files that were unused for longest until the total is small enough. */
 static void make_room(const struct data_cache *cache)
 {
     struct old_file oldest;

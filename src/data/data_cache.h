@@ -1,32 +1,34 @@
-/* Data that are large, parsed once: their arrays lie in a file, which is mapped, so that they need no memory of their
- * own; the next opening maps the file again. The file is one of safetensors, in UNROLL_CACHE or XDG_CACHE_HOME/unroll
- * or ~/.cache/unroll, named by a hash of the data's bytes, of how they are read and of the version of this format.
- * UNROLL_CACHE=off: all stays in memory. */
+/* The cache of large parsed data. Their arrays are stored in a file that is mapped, so they need no other memory; the
+ * next run maps the file again. The file has the safetensors format. It is in UNROLL_CACHE, XDG_CACHE_HOME/unroll or
+ * ~/.cache/unroll. Its name is a hash of the data's bytes, the way they are read, and the version of this format.
+ * UNROLL_CACHE=off keeps everything in memory. */
 #ifndef DATA_DATA_CACHE_H
 #define DATA_DATA_CACHE_H
 #include "data/data_schema.h"
-#include "data/input.h"
+#include "io/input.h"
 
 struct data_cache;
 
-/* *dataset: from the cache, or NULL. *cache: where such data can be put; NULL: too small a file, or off. `how`: what
- * decides how these bytes are read. A damaged file is removed, *damaged set. */
+/* Finds cached data. *dataset: from the cache, or NULL. *cache: the place for such data; NULL: the file is too small,
+ * or the cache is off. `how`: everything that affects how the bytes are read. A damaged file is removed and *damaged
+ * set. */
 unroll_status cache_find(struct input *input, const char *how, const struct schema *schema, struct data_cache **cache,
                          unroll_dataset **dataset, bool *damaged);
 
-/* Are so many bytes of arrays to be put there? */
+/* Returns whether arrays of this size in bytes are cached. */
 bool cache_wants(const struct data_cache *cache, size_t bytes);
-/* A file with room for the arrays, of zeros, and for the description of such data. arrays[i] has bytes[i]. */
+/* Creates a file with room for the arrays, filled with zeros, and for the description of such data. arrays[i] has
+ * bytes[i]. */
 unroll_status cache_begin(struct data_cache *cache, const size_t bytes[], int count, size_t description,
                           void *arrays[]);
-/* The data set whose arrays lie there owns the map from now on. */
+/* Makes the data set, whose arrays are in the file, the owner of the map. */
 void cache_give(struct data_cache *cache, unroll_dataset *dataset);
-/* The arrays are filled: the file gets its name, whole. */
+/* Ends the file after the arrays are filled: it gets its final name. */
 unroll_status cache_end(struct data_cache *cache, unroll_dataset *dataset);
 const char *cache_path(const struct data_cache *cache);
-void cache_close(struct data_cache *cache); /* what has not ended is removed; NULL is allowed */
+void cache_close(struct data_cache *cache); /* removes an unfinished file; NULL is allowed */
 
-/* For tests: data of fewer bytes, and arrays of fewer, are not cached; files beyond `all` bytes are removed. */
+/* Sets limits for tests: smaller data or arrays are not cached; files beyond a total of `all` bytes are removed. */
 void cache_limits(size_t file, size_t arrays, uint64_t all);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a data set is, as JSON, for `unroll inspect FILE`: columns, their types, what is missing, ranges, how often
- * which category, lengths, groups, notes, first rows. Everything is counted, nothing is guessed here. */
+/* Describes a data set as JSON for `unroll inspect FILE`: columns, types, missing values, ranges, counts of categories,
+ * lengths, groups, notes, first rows. Everything is counted; nothing is guessed here. */
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/data_schema.h"
-#include "data/table_cell.h"
+#include "data/builder/table_cell.h"
 
 enum { FIRST_ROWS = 5, FIRST_STEPS = 8, SHOWN = 80, COUNTS = 20 };
 
@@ -51,14 +51,14 @@ static json_t *entry_json(const struct column *c, size_t entry)
     return c->type == COLUMN_SET ? set_json(c, entry) : numbers_json(c, entry);
 }
 
-/* The beginning of a text as it was, or with blanks between its words. */
+/* Returns the beginning of a text: its original characters, or its words separated by spaces. */
 static json_t *text_json(const struct column *c, size_t from, size_t to)
 {
     char text[SHOWN + 1] = "";
     for (size_t i = from, at = 0; i < to; i++) {
         int32_t id = column_id(c, i);
         const char *piece = id < 0 ? "" : c->vocabulary[id];
-        size_t length = strlen(piece), space = c->kind == UNROLL_BLANKS && at > 0 && text[at - 1] != '\n';
+        size_t length = strlen(piece), space = c->kind == CUT_BLANKS && at > 0 && text[at - 1] != '\n';
         if (at + space + length > SHOWN)
             break;
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", space ? " " : "", piece);
@@ -85,7 +85,8 @@ static json_t *first_rows(const unroll_dataset *d)
             const struct column *c = &d->column[i];
             bool single = d->rows_are_steps || c->of_sequence;
             json_object_set_new(object, c->name,
-                                single ? entry_json(c, row) : steps_json(c, d->begin[row], d->begin[row + 1]));
+                                single ? entry_json(c, row)
+                                       : steps_json(c, column_first(d, c, row), column_first(d, c, row + 1)));
         }
         json_array_append_new(all, object);
     }
@@ -94,6 +95,7 @@ static json_t *first_rows(const unroll_dataset *d)
 
 /* ---- columns ---- */
 
+/* Adds the range, mean and deviation of a column of numbers. */
 static void describe_numbers(const struct column *c, size_t entries, json_t *to)
 {
     size_t count = entries * (size_t)c->width, found = 0;
@@ -116,29 +118,7 @@ static void describe_numbers(const struct column *c, size_t entries, json_t *to)
     json_object_set_new(to, "std", number_json(found ? sqrt(squares / (double)found) : (double)NAN));
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of the first steps: what stands between most times. */
-static double usual_interval(const struct column *c, size_t entries)
-{
-    enum { MOST = 1000 };
-    double *gap = allocate_zeroed(MOST, sizeof *gap), found = NAN;
-    size_t count = 0;
-    for (size_t i = 1; gap && i < entries && count < MOST; i++)
-        if (c->times[i] > c->times[i - 1])
-            gap[count++] = c->times[i] - c->times[i - 1];
-    if (count) {
-        qsort(gap, count, sizeof *gap, compare_doubles);
-        found = gap[count / 2];
-    }
-    release(gap);
-    return found;
-}
-
+/* Adds the range of a column of times. */
 static void describe_times(const struct column *c, size_t entries, json_t *to)
 {
     double min = INFINITY, max = -INFINITY;
@@ -154,11 +134,16 @@ static void describe_times(const struct column *c, size_t entries, json_t *to)
     if (found) {
         json_object_set_new(to, "min", json_string(time_text(min, &c->style, text)));
         json_object_set_new(to, "max", json_string(time_text(max, &c->style, text)));
-        json_object_set_new(to, "interval_seconds", number_json(usual_interval(c, entries)));
+        const double seconds = c->style.form == TIME_STEP ? NAN : time_interval(c->times, entries);
+        if (seconds > 0) {
+            char words[INTERVAL_TEXT];
+            json_object_set_new(to, "interval_seconds", number_json(seconds));
+            json_object_set_new(to, "interval", json_string(interval_words(seconds, words)));
+        }
     }
 }
 
-/* How often each entry of the vocabulary is there. */
+/* Counts each entry of the vocabulary. */
 static void count_entries(const struct column *c, size_t entries, size_t *count, size_t *missing)
 {
     for (size_t i = 0; i < entries; i++) {
@@ -206,7 +191,9 @@ static unroll_status describe_column(const unroll_dataset *d, const struct colum
     size_t entries = column_entries(d, c);
     json_object_set_new(to, "name", json_string(c->name));
     json_object_set_new(to, "type", json_string(column_type_names[c->type]));
-    json_object_set_new(to, "of", json_string(c->of_sequence ? "example" : "step"));
+    json_object_set_new(to, "of", json_string(c->of_sequence || c->begin ? "example" : "step"));
+    if (c->begin)
+        json_object_set_new(to, "unaligned", json_true());
     if (c->type == COLUMN_NUMBERS)
         describe_numbers(c, entries, to);
     else if (c->type == COLUMN_TIME)
@@ -216,7 +203,7 @@ static unroll_status describe_column(const unroll_dataset *d, const struct colum
     return UNROLL_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the data set ---- */
 
 static json_t *describe_lengths(const unroll_dataset *d)
 {
@@ -241,8 +228,11 @@ static json_t *note_lines(const char *notes)
     return lines;
 }
 
+/* Describes the whole data set: summary, sizes, columns, notes and first rows. */
 static unroll_status describe(const unroll_dataset *d, json_t **description)
 {
+    char *summary;
+    TRY(unroll_dataset_summary(d, &summary));
     json_t *all = json_object(), *columns = json_array();
     unroll_status status = UNROLL_OK;
     json_object_set_new(all, "reader", json_string(d->reader));
@@ -259,8 +249,10 @@ static unroll_status describe(const unroll_dataset *d, json_t **description)
     }
     json_object_set_new(all, "columns", columns);
     json_object_set_new(all, "read_as", json_string(d->read_as));
+    json_object_set_new(all, "summary", note_lines(summary));
     json_object_set_new(all, "notes", note_lines(d->notes));
     json_object_set_new(all, "first", first_rows(d));
+    free(summary);
     if (status == UNROLL_OK)
         *description = all;
     else
@@ -270,7 +262,7 @@ static unroll_status describe(const unroll_dataset *d, json_t **description)
 
 /* ---- the public functions ---- */
 
-unroll_status unroll_data_describe(const unroll_dataset *dataset, char **json)
+unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json)
 {
     json_t *description;
     TRY(describe(dataset, &description));
@@ -282,4 +274,4 @@ unroll_status unroll_data_describe(const unroll_dataset *dataset, char **json)
     return UNROLL_OK;
 }
 
-const char *unroll_data_notes(const unroll_dataset *dataset) { return dataset->notes; }
+const char *unroll_dataset_notes(const unroll_dataset *dataset) { return dataset->notes; }

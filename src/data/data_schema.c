@@ -1,4 +1,4 @@
-/* Schemas: their memory, and as JSON. */
+/* Schemas: their memory and their JSON. */
 #include "data/data_schema.h"
 
 #include <stdio.h>
@@ -7,9 +7,7 @@
 #include "base/memory.h"
 
 const char *const column_type_names[] = {"tokens", "category", "set", "numbers", "time"};
-const char *const token_kind_names[] = {"chars", "words", "blanks"};
-
-struct schema schema_of_text(struct schema_column *column, unroll_token_kind kind, const char *const *vocabulary,
+struct schema schema_of_text(struct schema_column *column, enum token_kind kind, const char *const *vocabulary,
                              int vocabulary_size)
 {
     *column = (struct schema_column){.name = "text",
@@ -40,7 +38,8 @@ void schema_free(struct schema *schema)
 
 /* ---- of a data set ---- */
 
-/* The strings of all vocabularies and the options behind each other; the pointers to them in front. */
+/* Computes the size of all strings of the vocabularies and options, which are stored one after another; pointers to
+ * them precede them. */
 static size_t bytes_of_strings(const unroll_dataset *dataset, size_t *pointers)
 {
     size_t bytes = (dataset->options ? strlen(dataset->options) : 0) + 1;
@@ -62,6 +61,7 @@ static void describe_column(const struct column *column, struct schema_column *t
 {
     *to = (struct schema_column){.type = column->type,
                                  .of_sequence = column->of_sequence,
+                                 .unaligned = column->begin != NULL,
                                  .kind = column->kind,
                                  .vocabulary = column->vocabulary_size ? *pointer : NULL,
                                  .vocabulary_size = column->vocabulary_size,
@@ -72,6 +72,7 @@ static void describe_column(const struct column *column, struct schema_column *t
     for (int v = 0; v < column->vocabulary_size; v++) *(*pointer)++ = copy_string(at, column->vocabulary[v]);
 }
 
+/* Creates the schema of a data set, with its own copies of all strings. */
 unroll_status schema_of_dataset(const unroll_dataset *dataset, struct schema **schema)
 {
     size_t pointers, bytes = bytes_of_strings(dataset, &pointers);
@@ -120,11 +121,14 @@ json_t *time_style_to_json(const struct time_style *style)
     return json;
 }
 
+/* Writes a column as JSON. */
 static json_t *column_to_json(const struct schema_column *column)
 {
     json_t *json =
         json_pack("{ss ss sb sb si si}", "name", column->name, "type", column_type_names[column->type], "of_sequence",
                   column->of_sequence, "target", column->target, "width", column->width, "place", column->place);
+    if (json && column->unaligned)
+        json_object_set_new(json, "unaligned", json_true());
     bool has_vocabulary =
         column->type == COLUMN_TOKENS || column->type == COLUMN_CATEGORY || column->type == COLUMN_SET;
     if (json && column->type == COLUMN_TOKENS)
@@ -164,7 +168,7 @@ static unroll_status find_word(const json_t *json, const char *where, const char
     for (*found = 0; *found < count; ++*found)
         if (strcmp(words[*found], word) == 0)
             return UNROLL_OK;
-    return fail(UNROLL_DATA, "%s: %s is '%.40s', which this version does not know; fix: a newer one", where, key, word);
+    return fail(UNROLL_DATA, "%s: %s is '%.40s', which this version lacks; fix: use a newer one", where, key, word);
 }
 
 unroll_status time_style_from_json(const json_t *json, const char *where, struct time_style *style)
@@ -187,13 +191,13 @@ static unroll_status copy_field(const json_t *json, const char *where, const cha
     const char *text;
     TRY(json_field_string(json, where, key, &text));
     if (strlen(text) >= size)
-        return fail(UNROLL_DATA, "%s: %s is longer than %zu bytes; fix: another copy of the model", where, key,
+        return fail(UNROLL_DATA, "%s: %s is longer than %zu bytes; fix: use another copy of the model", where, key,
                     size - 1);
     strcpy(to, text);
     return UNROLL_OK;
 }
 
-/* The strings stay those of the JSON, of which the schema keeps a reference. */
+/* Reads the vocabulary; its strings belong to the JSON, which the schema references. */
 static unroll_status read_vocabulary(const json_t *json, const char *where, struct schema_column *column,
                                      const char ***pointer)
 {
@@ -205,24 +209,25 @@ static unroll_status read_vocabulary(const json_t *json, const char *where, stru
     column->vocabulary_size = (int)json_array_size(strings);
     for (int i = 0; i < column->vocabulary_size; i++)
         if ((*(*pointer)++ = json_string_value(json_array_get(strings, (size_t)i))) == NULL)
-            return fail(UNROLL_DATA, "%s: entry %d of the vocabulary is no string; fix: another copy of the model",
-                        where, i);
+            return fail(UNROLL_DATA,
+                        "%s: entry %d of the vocabulary is not a string; fix: use another copy of the model", where, i);
     return UNROLL_OK;
 }
 
+/* Reads a column from JSON. */
 static unroll_status read_column(const json_t *json, const char *where, struct schema_column *column,
                                  const char ***pointer)
 {
     int64_t number;
     int word;
     if (!json_is_object(json))
-        return fail(UNROLL_DATA, "%s: a column is no object; fix: another copy of the model", where);
+        return fail(UNROLL_DATA, "%s: a column is not an object; fix: use another copy of the model", where);
     TRY(copy_field(json, where, "name", column->name, sizeof column->name));
     TRY(find_word(json, where, "type", column_type_names, COLUMN_TIME + 1, &word));
     column->type = (enum column_type)word;
     if (column->type == COLUMN_TOKENS) {
-        TRY(find_word(json, where, "tokens", token_kind_names, UNROLL_BLANKS + 1, &word));
-        column->kind = (unroll_token_kind)word;
+        TRY(find_word(json, where, "tokens", token_kind_names, TOKEN_KINDS, &word));
+        column->kind = (enum token_kind)word;
     }
     if (column->type == COLUMN_TIME)
         TRY(time_style_from_json(json_object_get(json, "times"), where, &column->style));
@@ -231,6 +236,7 @@ static unroll_status read_column(const json_t *json, const char *where, struct s
     TRY(json_field_integer(json, where, "place", 0, INT32_MAX, &number));
     column->place = (int)number;
     column->of_sequence = json_is_true(json_object_get(json, "of_sequence"));
+    column->unaligned = json_is_true(json_object_get(json, "unaligned"));
     column->target = json_is_true(json_object_get(json, "target"));
     return read_vocabulary(json, where, column, pointer);
 }

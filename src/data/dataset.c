@@ -1,4 +1,4 @@
-/* Data sets: their memory, and what they say of themselves. */
+/* Data sets: their memory and queries. */
 #include "data/dataset.h"
 
 #include <stdio.h>
@@ -14,11 +14,12 @@ static void free_arrays(unroll_dataset *dataset)
         release((void *)dataset->column[i].ids);
         release((void *)dataset->column[i].numbers);
         release((void *)dataset->column[i].times);
+        release((void *)dataset->column[i].begin);
     }
     release((void *)dataset->begin);
 }
 
-void unroll_data_free(unroll_dataset *dataset)
+void unroll_dataset_free(unroll_dataset *dataset)
 {
     if (dataset == NULL)
         return;
@@ -33,13 +34,15 @@ void unroll_data_free(unroll_dataset *dataset)
     release(dataset->column);
     release(dataset->notes);
     release(dataset->options);
+    release(dataset->path);
     release(dataset);
 }
 
 const struct column *dataset_column(const unroll_dataset *dataset, enum column_type type, const char *name)
 {
     for (int i = 0; i < dataset->columns; i++)
-        if (dataset->column[i].type == type && (name == NULL || strcmp(dataset->column[i].name, name) == 0))
+        if (dataset->column[i].type == type && dataset->column[i].begin == NULL &&
+            (name == NULL || strcmp(dataset->column[i].name, name) == 0))
             return &dataset->column[i];
     return NULL;
 }
@@ -79,10 +82,13 @@ static uint64_t hash_column(const unroll_dataset *dataset, const struct column *
         hash = hash_words(hash, column->numbers, entries * (size_t)column->width);
     else
         hash = hash_words(hash, column->times, entries * 2);
+    if (column->begin)
+        hash = hash_data(hash, column->begin, (dataset->sequences + 1) * sizeof *column->begin);
     return hash;
 }
 
-/* Of a text the tokens alone, each as 32 bits: so it was in checkpoints of version 0.1. */
+/* Computes the hash of the data. A text contributes only its tokens, each as 32 bits, as in checkpoints of version
+ * 0.1. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 {
     if (dataset->hashed && hash == HASH_BEGIN)
@@ -95,7 +101,7 @@ uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 
 /* ---- the public functions ---- */
 
-size_t unroll_data_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens)
+size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
     size_t entries = column ? column_entries(dataset, column) : 0;
@@ -103,7 +109,7 @@ size_t unroll_data_tokens(const unroll_dataset *dataset, size_t first, size_t co
     return entries;
 }
 
-const char *const *unroll_data_vocabulary(const unroll_dataset *dataset, int *size)
+const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
     *size = column ? column->vocabulary_size : 0;

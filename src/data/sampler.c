@@ -1,5 +1,5 @@
-/* Which sequence of a data set is which row of which batch, so that ranks that divide the rows have about as much to
- * do, or about the same classes. Knows no model and reads no file; each rank finds the same from the same numbers. */
+/* Assigns sequences of a data set to rows of batches, so that ranks that share the rows get similar work, or similar
+ * classes. It knows no model and reads no file; each rank computes the same result from the same numbers. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/sized.h"
@@ -15,8 +15,8 @@ enum { DIVIDE_STREAM = 0x64697664, MAX_REPLICAS = 1024 }; /* "divd" */
 enum how { SHUFFLE, LENGTH, STRATIFIED, COLUMN, PART, HOWS };
 static const char *const hows[HOWS] = {"shuffle", "length", "stratified", "column", "part"};
 
-/* key: what sequences are sorted by; kind: the number of its class among those that there are, divided by a column, or
- * by parts, the part that has its class. */
+/* key: the sort key of sequences; kind: the number of the class among those that occur. Divided by a column or by
+ * parts, kind is the part that has the class. */
 struct item {
     int64_t sequence, drawn;
     double key;
@@ -25,15 +25,15 @@ struct item {
 };
 
 struct division {
-    unroll_sampler config; /* its arrays are the division's */
+    unroll_sampler_config config; /* its arrays are owned by the division */
     enum how how;
     int64_t kinds, batches;
     int32_t *lengths, *classes;  /* [count], or NULL */
     int64_t *kind;               /* [count] of each sequence */
     struct item *item;           /* [count] */
-    int64_t *taken;              /* [kinds][parts]: of the whole epoch */
-    int64_t steps[MAX_REPLICAS]; /* of this batch, of each part */
-    int64_t total[MAX_REPLICAS]; /* of the whole epoch */
+    int64_t *taken;              /* [kinds][parts]: in the whole epoch */
+    int64_t steps[MAX_REPLICAS]; /* in this batch, of each part */
+    int64_t total[MAX_REPLICAS]; /* in the whole epoch */
     int filled[MAX_REPLICAS];    /* rows of this batch */
     pthread_mutex_t one_draws;
     int kept, next;
@@ -62,10 +62,10 @@ static int by_class(const void *a, const void *b)
     return order ? order : compare((double)x->drawn, (double)y->drawn);
 }
 
-/* `drawn` becomes a random order of all. */
+/* Sets `drawn` to a random order of all sequences. */
 static void draw(struct division *d, struct rng *rng)
 {
-    const unroll_sampler *c = &d->config;
+    const unroll_sampler_config *c = &d->config;
     for (int64_t i = 0; i < c->count; i++)
         d->item[i] = (struct item){.sequence = i,
                                    .drawn = i,
@@ -79,7 +79,8 @@ static void draw(struct division *d, struct rng *rng)
     }
 }
 
-/* The i-th of n of a class is at (i + 1/2) / n of the epoch: so each batch has about its part of each. */
+/* Spreads the classes: the i-th of n sequences of a class is at (i + 1/2) / n of the epoch, so each batch has its share
+ * of each. */
 static void spread_classes(struct division *d)
 {
     int64_t count = d->config.count;
@@ -90,7 +91,7 @@ static void spread_classes(struct division *d)
     }
 }
 
-/* Long ones first, so that those of a batch are about as long. */
+/* Sorts sequences by length, the longest first, so that those of a batch have similar lengths. */
 static void order_items(struct division *d)
 {
     for (int64_t i = 0; i < d->config.count; i++)
@@ -102,13 +103,13 @@ static void order_items(struct division *d)
 
 /* ---- rows of a batch ------------------------------------------------------------------- */
 
-/* As the batch cut of a plan divides them. */
+/* Returns the rows before a replica, divided as in the batch cut of a plan. */
 static int rows_before(const struct division *d, int replica)
 {
     return (int)((int64_t)d->config.rows * replica / d->config.replicas);
 }
 
-/* What a part has already of what is to be balanced: the less, the sooner it gets the next. */
+/* Returns the load of a part: the part with the smallest load gets the next sequence. */
 static double load(const struct division *d, const struct item *item, int replica)
 {
     double rows = rows_before(d, replica + 1) - rows_before(d, replica);
@@ -133,7 +134,7 @@ static int choose_replica(const struct division *d, const struct item *item)
 
 static void fill_batch(struct division *d, int64_t first, int64_t *row)
 {
-    const unroll_sampler *c = &d->config;
+    const unroll_sampler_config *c = &d->config;
     int64_t end = first + c->rows < c->count ? first + c->rows : c->count;
     memset(d->steps, 0, sizeof d->steps);
     memset(d->filled, 0, sizeof d->filled);
@@ -148,10 +149,10 @@ static void fill_batch(struct division *d, int64_t first, int64_t *row)
     }
 }
 
-/* Sorted by part: each fills its own rows, the last ones of its last batches stay empty. */
+/* Places the sorted items: each part fills its own rows; the last rows of its last batches stay empty. */
 static void fill_parts(struct division *d, int64_t *order)
 {
-    const unroll_sampler *c = &d->config;
+    const unroll_sampler_config *c = &d->config;
     const struct item *at = d->item, *end = at + c->count;
     for (int64_t i = 0; i < d->batches * c->rows; i++) order[i] = -1;
     for (int replica = 0; replica < c->replicas; replica++) {
@@ -161,7 +162,7 @@ static void fill_parts(struct division *d, int64_t *order)
     }
 }
 
-/* Batches that were made in order of length are trained on in any. */
+/* Shuffles batches that were made in order of length. */
 static void shuffle_batches(const struct division *d, struct rng *rng, int64_t *order)
 {
     const int rows = d->config.rows;
@@ -177,7 +178,7 @@ static void shuffle_batches(const struct division *d, struct rng *rng, int64_t *
 
 static void draw_order(struct division *d, int64_t epoch, int64_t *order)
 {
-    const unroll_sampler *c = &d->config;
+    const unroll_sampler_config *c = &d->config;
     struct rng rng = rng_at(c->seed, DIVIDE_STREAM, (uint64_t)epoch << 32);
     draw(d, &rng);
     order_items(d);
@@ -205,7 +206,7 @@ static int by_count(const void *a, const void *b)
                                 : (x->first > y->first) - (x->first < y->first);
 }
 
-/* The largest class first, to the part that has the fewest sequences for its rows. */
+/* Assigns classes to parts: the largest class first, to the part with the fewest sequences per row. */
 static void divide_kinds(struct division *d, struct kind *kind, int64_t kinds)
 {
     int64_t has[MAX_REPLICAS] = {0};
@@ -223,7 +224,7 @@ static void divide_kinds(struct division *d, struct kind *kind, int64_t kinds)
     }
 }
 
-/* An epoch is as long as the fullest part makes it. */
+/* Counts the batches of an epoch, determined by the fullest part. */
 static void count_batches(struct division *d)
 {
     int64_t has[MAX_REPLICAS] = {0};
@@ -235,7 +236,7 @@ static void count_batches(struct division *d)
     }
 }
 
-/* Numbers the classes that there are, or gives them to parts. */
+/* Numbers the classes that occur, or assigns them to parts. */
 static unroll_status find_kinds(struct division *d)
 {
     const int64_t count = d->config.count;
@@ -267,20 +268,22 @@ static unroll_status find_kinds(struct division *d)
     return UNROLL_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------ */
 
-static unroll_status check_config(const unroll_sampler *c, enum how *how)
+/* Checks the configuration and the arrays that it needs. */
+static unroll_status check_config(const unroll_sampler_config *c, enum how *how)
 {
     for (*how = SHUFFLE; *how < HOWS && (!c->how || strcmp(c->how, hows[*how])); ++*how) {}
     if (*how == HOWS && c->how && strcmp(c->how, "even") == 0)
         *how = SHUFFLE;
     if (*how == HOWS)
-        return fail(UNROLL_USAGE, "data can't be divided '%.40s'; fix: even, length, stratified, column or part",
+        return fail(UNROLL_USAGE,
+                    "unknown division '%.40s' of the data; fix: use even, length, stratified, column or part",
                     c->how ? c->how : "");
     if (c->count < 1 || c->count > INT32_MAX || c->rows < 1 || c->replicas < 1 || c->replicas > MAX_REPLICAS ||
         c->replicas > c->rows)
         return fail(UNROLL_USAGE,
-                    "%" PRId64 " sequences in batches of %d rows for %d parts; fix: at least one sequence, and a "
+                    "%" PRId64 " sequences in batches of %d rows for %d parts; fix: use at least one sequence, and a "
                     "row for each part",
                     c->count, c->rows, c->replicas);
     if ((*how == LENGTH && !c->lengths) || (*how >= STRATIFIED && !c->classes))
@@ -288,20 +291,21 @@ static unroll_status check_config(const unroll_sampler *c, enum how *how)
                     *how == LENGTH ? "lengths" : "classes");
     for (int64_t i = 0; c->lengths && i < c->count; i++)
         if (c->lengths[i] < 0)
-            return fail(UNROLL_DATA, "sequence %" PRId64 " has the length %d; fix: lengths of 0 or more", i,
+            return fail(UNROLL_DATA, "sequence %" PRId64 " has the length %d; fix: use lengths of 0 or more", i,
                         c->lengths[i]);
     for (int64_t i = 0; *how == PART && i < c->count; i++)
         if (c->classes[i] < 0 || c->classes[i] >= c->replicas)
-            return fail(UNROLL_DATA, "sequence %" PRId64 " is of part %d, and there are %d; fix: parts below that", i,
-                        c->classes[i], c->replicas);
+            return fail(UNROLL_DATA, "sequence %" PRId64 " is of part %d, and there are %d; fix: use parts below that",
+                        i, c->classes[i], c->replicas);
     return UNROLL_OK;
 }
 
-#define SIZED_SAMPLER SIZED(unroll_sampler, "unroll_sampler_default()")
+#define SIZED_SAMPLER SIZED(unroll_sampler_config, "unroll_sampler_config_default()")
 
-void unroll_sampler_begin(unroll_sampler *config, size_t size)
+void unroll_sampler_config_begin(unroll_sampler_config *config, size_t size)
 {
-    const unroll_sampler standard = {.size = sizeof(unroll_sampler), .how = "shuffle", .rows = 1, .replicas = 1};
+    const unroll_sampler_config standard = {
+        .size = sizeof(unroll_sampler_config), .how = "shuffle", .rows = 1, .replicas = 1};
     sized_begin(&standard, sizeof standard, config, size);
 }
 
@@ -317,7 +321,7 @@ static unroll_status copy_numbers(const int32_t *from, int64_t count, int32_t **
 
 static unroll_status fill_in(struct division *d, int kept)
 {
-    const unroll_sampler *c = &d->config;
+    const unroll_sampler_config *c = &d->config;
     const size_t count = (size_t)c->count;
     TRY(copy_numbers(c->lengths, c->count, &d->lengths, &d->config.lengths));
     TRY(copy_numbers(c->classes, c->count, &d->classes, &d->config.classes));
@@ -334,11 +338,11 @@ static unroll_status fill_in(struct division *d, int kept)
     return UNROLL_OK;
 }
 
-unroll_status division_new(const unroll_sampler *given, int kept, struct division **division)
+unroll_status division_new(const unroll_sampler_config *given, int kept, struct division **division)
 {
     struct division *d;
     enum how how;
-    unroll_sampler config = unroll_sampler_default();
+    unroll_sampler_config config = unroll_sampler_config_default();
     TRY(sized_take(SIZED_SAMPLER, given, &config));
     TRY(check_config(&config, &how));
     TRY(ALLOCATE(d, 1, "to divide %" PRId64 " sequences", config.count));
@@ -387,11 +391,11 @@ int64_t division_at(struct division *d, int64_t epoch, int64_t batch, int row)
     return sequence;
 }
 
-int64_t unroll_sampler_batches(const unroll_sampler *given)
+int64_t unroll_sampler_batches(const unroll_sampler_config *given)
 {
     struct division *d;
-    unroll_sampler taken = unroll_sampler_default();
-    const unroll_sampler *c = sized_take(SIZED_SAMPLER, given, &taken) == UNROLL_OK ? &taken : NULL;
+    unroll_sampler_config taken = unroll_sampler_config_default();
+    const unroll_sampler_config *c = sized_take(SIZED_SAMPLER, given, &taken) == UNROLL_OK ? &taken : NULL;
     int64_t batches = c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
     if (batches == 0 || c->how == NULL || (strcmp(c->how, hows[COLUMN]) != 0 && strcmp(c->how, hows[PART]) != 0))
         return batches;
@@ -402,7 +406,7 @@ int64_t unroll_sampler_batches(const unroll_sampler *given)
     return batches;
 }
 
-unroll_status unroll_sampler_order(const unroll_sampler *config, int64_t *order)
+unroll_status unroll_sampler_order(const unroll_sampler_config *config, int64_t *order)
 {
     struct division *d;
     TRY(division_new(config, 0, &d));

@@ -1,9 +1,9 @@
-/* Halves of h bits, where 4^h >= n > 4^(h-1): a walk takes fewer than four turns on average. */
+/* A Feistel network with halves of h bits, where 4^h >= n > 4^(h-1): a walk takes fewer than four turns on average. */
 #include "data/shuffle.h"
 
 #include "base/philox.h"
 
-enum { ROUNDS = 6 }; /* four make a random permutation of halves that are long; these may be one bit */
+enum { ROUNDS = 6 }; /* four rounds make a random permutation of long halves; these may have one bit */
 
 static uint64_t permute(const uint32_t key[2], uint64_t tweak, int half, uint64_t value)
 {

@@ -1,11 +1,11 @@
-/* Texts as tokens, strictly UTF-8: bytes come in pieces of any size, a token is cut off when what follows can't change
- * it. Line ends stay as they are, and so does a byte order mark: a text is what its bytes say. */
+/* Cuts texts into tokens, strictly as UTF-8. Bytes come in pieces of any size; a token is cut off when later bytes
+ * cannot change it. Line ends and byte order marks stay unchanged: the text is exactly its bytes. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "data/draft.h"
+#include "data/builder/draft.h"
 
 typedef unsigned char byte;
 
@@ -29,10 +29,10 @@ static void advance(struct place *place, const byte *at, const byte *end)
     place->characters += count_characters(line, end);
 }
 
-/* What can be done with a file that is none of text, by the bytes that it begins with. */
+/* Suggests how to convert a file that is not a text, from its first bytes. */
 static const char *binary_fix(const byte *at)
 {
-    static const char arrays[] = "give it by itself and without `reader`: arrays are known by their content";
+    static const char arrays[] = "give the file alone and without `reader`; arrays are detected by their content";
     static const char sounds[] =
         "train on sounds as arrays, from Python (docs/howto/python.md) or C; 'unroll stream' runs a model over them";
     static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'";
@@ -55,7 +55,7 @@ static unroll_status refuse_encoding(struct builder *builder, const struct draft
                 draft_place(builder, draft), *at, place.bytes, place.lines + 1);
 }
 
-/* All that has come; a character that is cut short waits for its rest. */
+/* Checks all pending bytes; an incomplete character waits for its remaining bytes. */
 static unroll_status check_encoding(struct builder *builder, struct draft *draft, bool last)
 {
     const byte *at = draft->pending + draft->pending_checked, *end = draft->pending + draft->pending_size;
@@ -104,6 +104,7 @@ static unroll_status take_token(struct builder *builder, struct draft *draft, co
     return UNROLL_OK;
 }
 
+/* Cuts off and stores the tokens that later bytes cannot change; last: all. */
 static unroll_status cut(struct builder *builder, struct draft *draft, bool last)
 {
     const struct pieces *pieces = &pieces_of_kind[draft->column.kind];

@@ -1,4 +1,4 @@
-/* A hash table over copies of the strings, which lie in blocks that are never moved. */
+/* A hash table over copies of the strings, stored in blocks that never move. */
 #include "data/vocabulary.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct vocabulary {
     size_t slots;  /* a power of 2 */
     struct block *block;
     size_t used, room;    /* of the first block */
-    int32_t ascii[ASCII]; /* of strings of one byte, which are many: 1 more than the index; 0: look into the table */
+    int32_t ascii[ASCII]; /* of strings of one byte, which are frequent: the index plus 1; 0: use the table */
 };
 
 /* FNV-1a. */
@@ -38,10 +38,10 @@ static uint32_t hash_string(const byte *at, size_t size)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x01000193u;
-    return hash ^ hash >> 15; /* slots are taken from the low bits */
+    return hash ^ hash >> 15; /* slots are selected by the low bits */
 }
 
-/* The slot of a string, or the free one where it would go. */
+/* Returns the slot of a string, or the free slot for it. */
 static int32_t *find_slot(const struct vocabulary *v, const byte *string, size_t size, uint32_t hash)
 {
     for (size_t at = hash;; at++) {
@@ -153,7 +153,7 @@ static unroll_status add_given(struct vocabulary *v, const char *const *strings,
     for (int i = 0; i < count; i++) {
         TRY(vocabulary_add(v, strings[i], strlen(strings[i]), &index));
         if (index != i)
-            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'; fix: take another copy of the model",
+            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'; fix: use another copy of the model",
                         index, i, what, strings[i]);
     }
     return UNROLL_OK;

@@ -1,4 +1,4 @@
-/* The splitters are a few classes of code points and a rule for white space. */
+/* Splits texts into words by a few classes of code points and a rule for white space. */
 #include "data/words.h"
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ static bool is_in(const struct range *ranges, size_t count, int32_t code)
     return false;
 }
 
-/* Unicode's White_Space without the line end. */
+/* Unicode's White_Space except the line end. */
 static bool is_space(int32_t code)
 {
     static const struct range spaces[] = {{'\t', '\t'},     {'\v', '\r'},     {' ', ' '},       {0x85, 0x85},
@@ -29,7 +29,7 @@ static bool is_space(int32_t code)
                        : is_in(spaces, sizeof spaces / sizeof *spaces, code);
 }
 
-/* Marks and signs of ASCII and Latin-1, and the blocks of general, CJK and full-width punctuation. */
+/* Punctuation and symbols of ASCII and Latin-1, and the blocks of general, CJK and full-width punctuation. */
 static bool is_punctuation(int32_t code)
 {
     static const struct range marks[] = {{'!', '/'},       {':', '@'},       {'[', '`'},       {'{', '~'},
@@ -39,7 +39,7 @@ static bool is_punctuation(int32_t code)
     return is_in(marks, sizeof marks / sizeof *marks, code);
 }
 
-/* -1, the end, is none of the three. */
+/* -1, the end, is neither of the three */
 static bool is_letter(int32_t code) { return code >= 0 && code != '\n' && !is_space(code) && !is_punctuation(code); }
 
 /* don't, well-known, 3.14, two_words */
@@ -53,7 +53,7 @@ static bool begins_with_unknown(const byte *at, const byte *end)
     return (size_t)(end - at) >= strlen(UNKNOWN_WORD) && memcmp(at, UNKNOWN_WORD, strlen(UNKNOWN_WORD)) == 0;
 }
 
-/* The code point at *at, which is moved behind it; -1: there is the end. */
+/* Returns the code point at *at and advances *at; -1: the end. */
 static int32_t next_code(const byte **at, const byte *end)
 {
     static const byte masks[] = {0x7f, 0x1f, 0x0f, 0x07};
@@ -65,7 +65,7 @@ static int32_t next_code(const byte **at, const byte *end)
     return code;
 }
 
-/* The end of a word that does not begin with white space. */
+/* Finds the end of a word that does not begin with white space. */
 static const byte *body_end(const byte *at, const byte *end)
 {
     const byte *next = at, *behind;
@@ -112,7 +112,7 @@ static size_t blanks_length(const byte *text, const byte *end)
     return (size_t)(at - text);
 }
 
-/* Up to white space or a line end, which is one of its own. */
+/* Finds the end of a piece: at white space or a line end, which is a piece itself. */
 static size_t unblank_length(const byte *text, const byte *end)
 {
     const byte *at = text, *next = text;
@@ -124,7 +124,7 @@ static size_t unblank_length(const byte *text, const byte *end)
 }
 
 const struct pieces pieces_of_kind[] = {
-    [UNROLL_CHARACTERS] = {"character", character_length, NULL, false},
-    [UNROLL_WORDS] = {"word", word_length, NULL, true},
-    [UNROLL_BLANKS] = {"word", unblank_length, blanks_length, true},
+    [CUT_CHARACTERS] = {"character", character_length, NULL, false},
+    [CUT_WORDS] = {"word", word_length, NULL, true},
+    [CUT_BLANKS] = {"word", unblank_length, blanks_length, true},
 };

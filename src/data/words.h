@@ -1,4 +1,4 @@
-/* What one token of a text is: where a character or a word ends. Not a tokenizer of pieces of words, and it knows no
+/* Defines the tokens of a text: where a character or a word ends. It does not split words into pieces, and it knows no
  * language. */
 #ifndef DATA_WORDS_H
 #define DATA_WORDS_H
@@ -6,28 +6,28 @@
 #include <stddef.h>
 
 #include "unroll.h"
+#include "base/token_kind.h"
 
-/* Stands for every word that is no token. In a text it is a word of its own, as corpora have it. */
+/* Replaces every word that is not a token. In a text it is itself a word, as in some corpora. */
 #define UNKNOWN_WORD "<unk>"
 
-/* How many bytes the first word of a text has, which is UTF-8 and not empty. All words one after the other are the
- * text. A word is, with the one space before it if there is one, a run of letters, digits and the like, in which ' - .
- * _ may stand between two of these; a run of punctuation marks; or one line end. Other white space is a word by itself,
- * run by run. */
+/* Returns the bytes in the first word of a text, which is UTF-8 and not empty. All words in sequence form the text. A
+ * word, with the one space before it if there is one, is a run of letters, digits and similar characters; ' - . _ may
+ * occur between two of these. Or it is a run of punctuation marks, or one line end. Each run of other white space is a
+ * word, too. */
 size_t word_length(const unsigned char *text, const unsigned char *end);
 
-/* A way to cut a text, of each unroll_token_kind one. The text is UTF-8. */
+/* A way to cut a text, one for each kind of tokens. The text is UTF-8. */
 struct pieces {
     const char *name;                                                       /* "character" */
     size_t (*length)(const unsigned char *text, const unsigned char *end);  /* of the first piece, in bytes */
-    size_t (*skipped)(const unsigned char *text, const unsigned char *end); /* in front of a piece; NULL: nothing is */
-    bool has_unknown; /* UNKNOWN_WORD stands for what is not in the vocabulary, the most frequent pieces; else all are
-                         in it, in the order of their code points */
+    size_t (*skipped)(const unsigned char *text, const unsigned char *end); /* before a piece; NULL: nothing */
+    bool has_unknown; /* UNKNOWN_WORD replaces rare pieces; else all pieces are known, ordered by code points */
 };
 
 extern const struct pieces pieces_of_kind[];
 
-/* How far behind its end a piece may depend on the bytes that follow. */
+/* The number of bytes after its end that a piece may depend on. */
 enum { PIECE_MARGIN = 16 };
 
 #endif

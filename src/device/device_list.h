@@ -1,5 +1,5 @@
-/* Lists of devices as text: "cpu,opencl". Rank r of a mesh has entry r, and after the last the first again. No device
- * is opened here. */
+/* Lists of devices as text: "cpu,opencl". Rank r of a mesh uses entry r, modulo the number of entries. No device is
+ * opened here. */
 #ifndef DEVICE_DEVICE_LIST_H
 #define DEVICE_DEVICE_LIST_H
 #include "device/device.h"
@@ -7,20 +7,20 @@
 
 enum { ENTRIES_MAX = 32, ENTRY_TEXT = 256 };
 
-/* "cpu,xla:/a/plugin.so": what stands between commas, each a device. */
+/* The entries of "cpu,xla:/a/plugin.so", each a device. */
 struct entries {
     int count;
     char text[ENTRIES_MAX][ENTRY_TEXT];
     const struct device *device[ENTRIES_MAX];
-    int which[ENTRIES_MAX]; /* where in text it stands; 0: nothing is said */
+    int which[ENTRIES_MAX]; /* offset of the device's option in text; 0: none */
 };
 
 static inline bool is_device_list(const char *name) { return name && strchr(name, ','); }
-/* Refused: names that there are not, and too many. */
+/* Fails for unknown names and too many entries. */
 unroll_status entries_read(const char *list, struct entries *);
-/* More entries than ranks, and one rank, are refused. */
+/* Fails if there are more entries than ranks, or only one rank. */
 unroll_status entries_check(const struct entries *, int ranks);
-/* As plans see each rank's device, with this ISA; the caller releases them. */
+/* Allocates the traits of each rank's device with this ISA. The caller frees them with release(). */
 unroll_status entries_traits(const struct entries *, const char *isa, int ranks, struct device_traits **);
 static inline int entry_of(const struct entries *e, int rank) { return rank % e->count; }
 static inline const char *entry_which(const struct entries *e, int rank)

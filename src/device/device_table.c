@@ -1,18 +1,14 @@
-/* The devices. A new one is one folder and one word here. */
+/* The devices: the processor, which enters like those of extensions, and a few that tests add. */
 #include "device/device_list.h"
+#include "base/extension.h"
 #include "base/table.h"
 #include <stdio.h>
 #include <string.h>
 
-#define DEVICES(DEVICE) DEVICE(cpu) DEVICE(cuda) DEVICE(opencl) DEVICE(xla)
+static struct table devices = {.what = "device"};
 
-#define DEVICE_DECLARE(name) extern const struct device device_##name;
-#define DEVICE_ROW(name)     &device_##name,
-DEVICES(DEVICE_DECLARE)
-extern const struct device device_several; /* lists of these: "cpu,opencl" */
-
-static const void *const rows[] = {DEVICES(DEVICE_ROW)};
-static struct table devices = TABLE("device", rows);
+/* What runs lists of them, "cpu,opencl". NULL: it is not in this build. */
+static const struct device *device_of_lists(void) { return extension_row("list of devices", 0); }
 
 const struct device *device_at(int index) { return table_at(&devices, index); }
 
@@ -21,12 +17,17 @@ unroll_status device_add(const struct device *device) { return table_add(&device
 const struct device *device_find(const char *name, const char **which)
 {
     char own[32];
-    if (!strcmp(name, "tpu")) /* a short name */
-        name = "xla:tpu";
-    if (is_device_list(name) || !strcmp(name, device_several.name)) { /* which is no device to choose alone */
+    const struct device *device, *lists = device_of_lists();
+    for (int i = 0; (device = device_at(i)); i++)
+        if (device->short_name && !strcmp(name, device->short_name)) {
+            if (which)
+                *which = device->short_name;
+            return device;
+        }
+    if (is_device_list(name) || (lists && !strcmp(name, lists->name))) { /* not selectable by itself */
         if (which)
             *which = is_device_list(name) ? name : NULL;
-        return &device_several;
+        return lists;
     }
     size_t length = strcspn(name, ":");
     snprintf(own, sizeof own, "%.*s", (int)length, name);
@@ -38,6 +39,8 @@ const struct device *device_find(const char *name, const char **which)
 unroll_status device_choose(const char *name, const struct device **device, const char **which)
 {
     *device = device_find(name, which);
+    if (!*device && is_device_list(name))
+        return extension_refuse("list of devices", name);
     return *device ? UNROLL_OK : table_refuse(&devices, name);
 }
 
@@ -60,11 +63,11 @@ unroll_status device_precision(const struct device *device, const char *name, en
     if (!precision_name(i))
         return fail(UNROLL_USAGE, "precision = '%s'; fix: choose one of %s", name,
                     list_names(precision_name, known, sizeof known));
-    i = i == PRECISION_N ? PRECISION_FP32 : i; /* fp64 is of the plan's numbers: products multiply what there is */
+    i = i == PRECISION_N ? PRECISION_FP32 : i; /* fp64 is the type of the plan; products use it automatically */
     if (!(device->precisions & 1u << i))
         return fail(UNROLL_UNSUPPORTED,
-                    "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a device that does",
-                    name, device->name, name);
+                    "precision = %s: the device %s cannot multiply %s; fix: use fp32, or another device", name,
+                    device->name, name);
     *precision = (enum precision)i;
     return UNROLL_OK;
 }

@@ -1,8 +1,7 @@
-/* Measures devices by a small run of the model (measure.h), on numbers that are all zero: how long arithmetic takes
- * does not depend on them. */
+/* Measures devices with a small run of the model on zeros (measure.h). The time of arithmetic does not depend on the
+ * values. */
 #include "device/measure.h"
-#include "base/clock.h"
-#include <string.h>
+#include "base/system/clock.h"
 
 enum { MEASURED_STEPS = 16, RUNS_MAX = 50 };
 static const double measured_seconds = 0.05;
@@ -22,7 +21,7 @@ static unroll_status run_once(const struct device *device, void *executable, enu
     return device->wait ? device->wait(executable) : UNROLL_OK;
 }
 
-/* The shortest of runs: what disturbs makes them longer. The first one prepares. */
+/* Returns the shortest run: disturbances only lengthen runs. The first one warms up. */
 static unroll_status time_runs(const struct device *device, void *executable, enum phase last, double *shortest)
 {
     const double begin = clock_seconds();
@@ -39,6 +38,7 @@ static unroll_status time_runs(const struct device *device, void *executable, en
     return UNROLL_OK;
 }
 
+/* Times runs of the plan and returns its FLOP/s. */
 static unroll_status measure_plan(const struct device *device, const struct device_options *options,
                                   const struct plan *plan, double *rate)
 {

@@ -1,10 +1,11 @@
-/* How fast a device computes a model: the one place where rates of devices and ranks (plan/rates.h) are measured. */
+/* Measures how fast a device computes a model. Rates of devices and ranks (plan/passes/rates.h) are measured only
+ * here. */
 #ifndef DEVICE_MEASURE_H
 #define DEVICE_MEASURE_H
 #include "device/device.h"
 
-/* FLOP/s of the device in a few steps of the model as the configuration has it, but whole and of a rank alone: forward,
- * and backward where there is one. Takes memory and about a tenth of a second, and gives the memory back. */
+/* Measures FLOP/s of a few steps of the model with this configuration, but uncut and on a single rank: forward, and
+ * backward if the plan has one. Takes about a tenth of a second; its memory is freed again. */
 unroll_status device_rate(const struct device *, const struct device_options *, const struct unroll_model *,
                           const struct plan_config *, double *rate);
 

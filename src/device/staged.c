@@ -1,7 +1,7 @@
-/* Walks a list in ranges and does what lies between them on the host (staged.h). */
+/* Runs the list in ranges and exchanges messages between them on the host (staged.h). */
 #include "device/staged.h"
 #include "base/memory.h"
-#include "plan/traffic.h"
+#include "plan/ir/traffic.h"
 #include <string.h>
 
 struct staged {
@@ -9,13 +9,13 @@ struct staged {
     struct unroll_comm *comm;
     const struct staged_calls *calls;
     void *executable;
-    char *room, *packed; /* a view from its first number to its last; its numbers alone */
-    char **bucket;       /* [ops] of sums that begin: what they add, until they end */
+    char *room, *packed; /* room: a view from its first element to its last; packed: only its elements */
+    char **bucket;       /* [ops] for each begun sum: its data, until it ends */
 };
 
 /* ---- views ----------------------------------------------------------------------------- */
 
-/* Where a view's numbers lie in its buffer, which is dense: from the first to the last, in bytes; rows of the last
+/* The location of a view in its dense buffer, in bytes from the first element to the last, and its rows along the last
  * axis. */
 struct span {
     const struct buffer *buffer;
@@ -39,7 +39,7 @@ static struct span span_of(const struct plan *p, const struct view *v)
     return s;
 }
 
-/* Between the span and its rows one after the other. */
+/* Copies between a span and its packed rows. */
 static void move_rows(const struct span *s, const struct view *v, char *span, char *rows, bool pack)
 {
     uint32_t at[BUFFER_AXES] = {0};
@@ -90,13 +90,13 @@ static unroll_status pass_piece(struct staged *t, const struct op *op, char *dat
     return add_up(t, op, data, bytes / size);
 }
 
-/* A view in pieces, as the other end counts them. */
+/* Sends, receives or sums a view in pieces of the same size as on the other rank. */
 static unroll_status exchange_view(struct staged *t, const struct op *op)
 {
     const struct view *v = &op->view[COMM_X];
     struct span s;
     char *data;
-    TRY(read_view(t, v, &s, &data)); /* of what is received, too: the numbers between its rows stay */
+    TRY(read_view(t, v, &s, &data)); /* also before receiving: elements between its rows are kept */
     const size_t all = s.rows * s.width;
     const bool is_whole_sum = op->kind == OP_ALL_REDUCE && data == t->room;
     const size_t max = is_whole_sum ? all : PIECE_BYTES / s.size * s.size;
@@ -105,7 +105,7 @@ static unroll_status exchange_view(struct staged *t, const struct op *op)
     return op->kind == OP_SEND ? UNROLL_OK : write_view(t, v, &s, data);
 }
 
-/* Between a bucket, whose views lie side by side in their segment, and the host. */
+/* Copies between the host and a bucket, whose views are adjacent in their segment. */
 static unroll_status move_bucket(struct staged *t, const struct op *op, char *data, bool reads)
 {
     const struct plan *p = t->plan;
@@ -203,11 +203,12 @@ static unroll_status check_op(const struct plan *p, const struct op *op)
         return UNROLL_OK;
     return fail(
         UNROLL_UNSUPPORTED,
-        "'%s' exchanges units in each step, which devices of several kinds don't; fix: cut along batch or layer, "
-        "not hidden",
+        "'%s' exchanges units in each step, which is not supported for devices of several kinds; fix: cut along "
+        "batch or layer, not hidden",
         op_label(p, op, label, sizeof label));
 }
 
+/* Allocates buffers for the largest message and for each sum of gradients. */
 static unroll_status take_room(struct staged *t)
 {
     const struct plan *p = t->plan;

@@ -1,12 +1,12 @@
-/* Cells by the name that users know and the options they choose: which declaration of the table computes
- * that, the fast one where a common choice has one. Not what a cell computes: that is in its own file. */
+/* Finds the cell declaration for a name and the chosen options. A variant with fixed activations, which is faster, is
+ * preferred. What a cell computes is defined in its own file. */
 #include "base/status.h"
 #include "model/model.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The first of the table that users call so: the variants of a cell come after it. NULL: there is none. */
+/* Returns the first declaration in the table with this public name, before the variants of the cell, or NULL. */
 static const struct cell_declaration *cell_called(const char *name)
 {
     for (int i = 0; cells_scalar[i]; i++)
@@ -25,7 +25,7 @@ const struct cell_declaration *cell_at(int index)
     return NULL;
 }
 
-const char *unroll_cell_name(int index)
+static const char *cell_name(int index)
 {
     const struct cell_declaration *cell = cell_at(index);
     return cell ? cell->called : NULL;
@@ -45,7 +45,7 @@ static unroll_status refuse_cell(const char *cell)
 {
     char known[256];
     return fail(UNROLL_USAGE, "there is no cell '%s'; fix: choose one of %s", cell ? cell : "",
-                list_names(unroll_cell_name, known, sizeof known));
+                list_names(cell_name, known, sizeof known));
 }
 
 /* ---- functions ------------------------------------------------------------------------- */
@@ -63,14 +63,15 @@ unroll_status check_activation(const struct activation *f, const char *layer)
 {
     if (!isfinite(f->alpha) || !isfinite(f->beta))
         return fail(UNROLL_USAGE,
-                    "layer '%.64s': %s with alpha = %g and beta = %g: they must be finite; fix: finite numbers", layer,
-                    activation_name(f->kind), (double)f->alpha, (double)f->beta);
+                    "layer '%.64s': %s has alpha = %g and beta = %g, which must be finite; fix: use finite numbers",
+                    layer, activation_name(f->kind), (double)f->alpha, (double)f->beta);
     bool rises = f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_ELU;
     if ((rises && !(f->alpha >= 0)) || (f->kind == ACTIVATION_HARD_SIGMOID && !(f->alpha > 0)) ||
         (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) ||
         (f->kind == ACTIVATION_THRESHOLDED_RELU && !(f->alpha >= 0)))
         return fail(UNROLL_UNSUPPORTED,
-                    "layer '%.64s': %s with alpha = %g: its slope does not follow from its value; fix: a larger alpha",
+                    "layer '%.64s': %s has alpha = %g, but backward needs a function whose slope follows from its "
+                    "value; fix: use a larger alpha",
                     layer, activation_name(f->kind), (double)f->alpha);
     return UNROLL_OK;
 }
@@ -86,7 +87,8 @@ unroll_status parse_activations(const char *activations, const char *layer, stru
         if (count == CELL_ACTIVATIONS || !activation_parse(word, &f) || f.kind == ACTIVATION_SOFTMAX)
             return fail(
                 UNROLL_USAGE,
-                "layer '%.64s': '%.80s' are no functions of a cell: '%s'; fix: names of functions such as tanh, relu and sigmoid",
+                "layer '%.64s': activations = '%.80s' is not supported because of '%s'; fix: use names such as tanh, "
+                "relu and sigmoid",
                 layer, activations, word);
         TRY(check_activation(&f, layer));
         if (f.kind == ACTIVATION_LINEAR)
@@ -132,7 +134,7 @@ const char *cell_with_own_activations(const struct cell_declaration *cell, const
 
 /* ---- choosing -------------------------------------------------------------------------- */
 
-/* Does it compute what `named` does, with these functions and options? */
+/* Returns whether the cell computes what `named` computes with these activations and options. */
 static bool computes(const struct cell_declaration *cell, const struct cell_declaration *named, bool peephole,
                      const struct cell_options *o)
 {
@@ -153,7 +155,7 @@ static unroll_status refuse_option(const struct cell_declaration *named, bool pe
             break;
         }
     }
-    return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; fix: leave that out, or the cell '%s'", named->called,
+    return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; fix: leave that out, or use the cell '%s'", named->called,
                 option, other);
 }
 
@@ -165,12 +167,12 @@ unroll_status find_cell(const char *name, bool peephole, struct cell_options *o,
     int chosen = activations_chosen(o);
     if (chosen && chosen != named->activations)
         return fail(named->activations ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
-                    "the cell '%s' has %d functions to choose, not %d; fix: as many functions as the cell has", name,
+                    "the cell '%s' has %d activations to choose, not %d; fix: give one activation for each", name,
                     named->activations, chosen);
     for (int i = 0; i < named->activations && !chosen; i++)
         o->function[i] = (struct activation){.kind = named->function[i]};
     *cell = NULL;
-    for (int i = 0; cells_scalar[i] && (!*cell || (*cell)->chooses); i++) /* its own functions are the faster ones */
+    for (int i = 0; cells_scalar[i] && (!*cell || (*cell)->chooses); i++) /* cells with fixed activations are faster */
         if (computes(cells_scalar[i]->declaration, named, peephole, o))
             *cell = cells_scalar[i]->declaration;
     if (!*cell)

@@ -1,4 +1,4 @@
-/* What the weights of a new model are: a function of the seed, the way and the network alone, on every machine. */
+/* Initial weights of a new model. They depend only on the seed, the method and the network, not on the machine. */
 #include "model/initial.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -8,7 +8,7 @@
 
 /* ---- uniform numbers ------------------------------------------------------------------- */
 
-/* Number i of parameter q depends on the seed, q and i alone. */
+/* Number i of parameter q depends only on the seed, q and i. */
 static void fill_uniform(struct unroll_model *m, int index, uint64_t seed, float bound)
 {
     const struct parameter *q = &m->parameter[index];
@@ -16,24 +16,29 @@ static void fill_uniform(struct unroll_model *m, int index, uint64_t seed, float
     float *value = m->values + q->first;
     for (size_t i = 0; i < q->count; i += 4) {
         uint32_t bits[4];
-        philox(key, (const uint32_t[4]){(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), (uint32_t)index, 0x696e6974}, bits);
+        philox(key,
+               (const uint32_t[4]){(uint32_t)(i / 4), (uint32_t)((uint64_t)i / 4 >> 32), (uint32_t)index, 0x696e6974},
+               bits);
         for (size_t k = 0; k < 4 && i + k < q->count; k++) value[i + k] = (2 * philox_unit(bits[k]) - 1) * bound;
     }
 }
 
-/* PyTorch's bounds for recurrent layers; a linear layer's follow from its own width; an embedding that is
- * also the head starts as a head does, else with a spread near 1. */
+/* PyTorch's bounds for recurrent layers. The bound of a linear layer depends on its own input width. An embedding
+ * shared with the head has the bound of a head, any other embedding 1. */
 static float uniform_bound(const struct unroll_model *m, const struct parameter *q)
 {
     switch (q->role) {
     case PARAM_EMBEDDING: return m->tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
     case PARAM_W_DENSE:
     case PARAM_B_DENSE: return 1 / sqrtf((float)m->layer[q->layer].input);
+    case PARAM_MOVE:
+    case PARAM_START:
+    case PARAM_END: return 0.1f; /* torchcrf's */
     default: return 1 / sqrtf((float)m->layer[q->layer].hidden);
     }
 }
 
-/* Xavier's (Glorot and Bengio 2010), of the matrix of each gate; no biases. What multiplies nothing stays uniform. */
+/* Xavier initialization (Glorot and Bengio 2010) per gate matrix, biases 0. Other parameters stay uniform. */
 static float xavier_bound(const struct unroll_model *m, const struct parameter *q)
 {
     switch (q->role) {
@@ -50,7 +55,7 @@ static float xavier_bound(const struct unroll_model *m, const struct parameter *
 
 /* ---- orthogonal matrices --------------------------------------------------------------- */
 
-/* Nearly normal: the sum of 12 uniform numbers, whose bits no libm decides. */
+/* Approximately normal: the sum of 12 uniform numbers, whose bits do not depend on a libm. */
 static double normal_number(const uint32_t key[2], uint64_t i, uint32_t index)
 {
     double sum = -6;
@@ -62,8 +67,8 @@ static double normal_number(const uint32_t key[2], uint64_t i, uint32_t index)
     return sum;
 }
 
-/* The n columns of a [m, n], m >= n, become orthonormal: each in turn is taken out of all that follow (Gram and
- * Schmidt). Loops go along rows, where additions do not wait for each other. */
+/* Makes the n columns of a [m, n], m >= n, orthonormal (Gram-Schmidt): subtracts each column from all later ones. The
+ * inner loops go along rows, where the additions are independent. */
 static void make_orthonormal(double *a, size_t m, size_t n, double *dot)
 {
     for (size_t i = 0; i < n; i++) {
@@ -82,7 +87,8 @@ static void make_orthonormal(double *a, size_t m, size_t n, double *dot)
     }
 }
 
-/* The matrix of each gate has orthonormal rows or columns, whichever are fewer: as torch.nn.init.orthogonal_. */
+/* Makes the rows or columns of each gate's matrix orthonormal, whichever are fewer, as torch.nn.init.orthogonal_
+ * does. */
 static unroll_status fill_orthogonal(struct unroll_model *m, int index, uint64_t seed)
 {
     const struct parameter *q = &m->parameter[index];
@@ -107,7 +113,7 @@ static unroll_status fill_orthogonal(struct unroll_model *m, int index, uint64_t
 
 /* ---- the forget gate ------------------------------------------------------------------- */
 
-/* Where the forget gate's biases lie in those of x; -1: the layer has none that counts. */
+/* Returns the row of the forget gate in the biases of x, or -1 if the layer has no forget bias. */
 static int forget_row(const struct layer *l)
 {
     int row = 0;
@@ -129,6 +135,7 @@ static void add_forget_bias(struct unroll_model *m, const struct parameter *q, f
 
 /* ---- all ------------------------------------------------------------------------------- */
 
+/* Checks the initialization options of the network and returns the method. */
 static unroll_status check(const struct unroll_model *m, const unroll_network *n, enum initial *way)
 {
     static const char *const names[] = {"uniform", "xavier", "orthogonal"};
@@ -136,15 +143,16 @@ static unroll_status check(const struct unroll_model *m, const unroll_network *n
     int i = 0;
     while (i < INITIAL_COUNT && n->init && strcmp(n->init, names[i])) i++;
     if (i == INITIAL_COUNT)
-        return fail(UNROLL_USAGE, "init = '%.40s' is none of uniform, xavier, orthogonal; fix: one of these", n->init);
+        return fail(UNROLL_USAGE, "init = '%.40s' is unknown; fix: choose one of uniform, xavier, orthogonal", n->init);
     *way = (enum initial)i;
     for (int k = 0; k < m->parameters; k++) multiplies_h |= m->parameter[k].role == PARAM_W_HH;
     for (int k = 0; k < m->layers; k++) forgets |= forget_row(&m->layer[k]) >= 0;
     if (*way == INITIAL_ORTHOGONAL && !multiplies_h)
         return fail(UNROLL_USAGE,
-                    "init = 'orthogonal' is for recurrent weights, and the network has none; fix: init = 'xavier'");
+                    "init = 'orthogonal' requires recurrent weights, which the network does not have; fix: set init = "
+                    "'xavier'");
     if (!isfinite(n->forget_bias) || (n->forget_bias != 0 && !forgets))
-        return fail(UNROLL_USAGE, "forget_bias = %g: %s; fix: leave it out, or cell = 'lstm' with biases",
+        return fail(UNROLL_USAGE, "forget_bias = %g: %s; fix: leave it out, or use cell = 'lstm' with biases",
                     (double)n->forget_bias, forgets ? "it is not a number" : "no layer has a forget gate with a bias");
     return UNROLL_OK;
 }

@@ -1,12 +1,12 @@
-/* The weights that a new model begins with. */
+/* The initial weights of a new model. */
 #ifndef MODEL_INITIAL_H
 #define MODEL_INITIAL_H
 #include "model/model.h"
 
-/* unroll_network.init, in this order. */
+/* The values of unroll_network.init, in this order. */
 enum initial { INITIAL_UNIFORM, INITIAL_XAVIER, INITIAL_ORTHOGONAL, INITIAL_COUNT };
 
-/* Fills the values of a model that was made of this network; refuses what it has no use for. */
+/* Fills the values of a model made from this network; fails on options that the network cannot use. */
 unroll_status initial_weights(struct unroll_model *, const unroll_network *, uint64_t seed);
 
 #endif

@@ -1,44 +1,41 @@
-/* A kind of layer as data: what it wants of its description, its parameters, the operations that it becomes. The rows
- * and their table are in src/layers/, above the plan, whose builders they call; a model names them by this alone. */
+/* A kind of layer as data: the checks of its options, and its parameters. Its operations are not here: plans find them
+ * by the kind's name (plan/lower/lowering.h). */
 #ifndef MODEL_LAYER_KIND_H
 #define MODEL_LAYER_KIND_H
 #include "model/model.h"
 
-struct plan;
-
 struct layer_kind {
-    const char *name; /* as users call it, "dense"; NULL: the kinds are the cells, by their names */
-    /* y = activation(W x + b) with PARAM_W_DENSE and PARAM_B_DENSE and nothing else: what streams, exports and files of
-     * other tools know beside cells. Such a layer may be tied. */
+    const char *name; /* public name, "dense"; NULL: cells, whose kinds are the cells' names */
+    /* y = activation(W x + b) with PARAM_W_DENSE and PARAM_B_DENSE only. Streams, exports and converters support these
+     * layers and cells. Such a layer may be tied. */
     bool is_affine;
-    bool gathers_columns; /* x enters lower_product alone: it may be tokens, which stand for one-hot rows */
-    bool keeps_results;   /* its backward reads what it gave: a loss can't leave its gradient there */
-    int widest;           /* the largest width; 0: it looks at the width itself */
-    /* Of what is given, whose name, bias, dropout, sources, output and width were checked: sets what is its own,
-     * outputs among it. l->input is known, and l->pooled, which x is. `cell`: NULL but in tests, which have their own.
-     */
+    bool gathers_columns; /* only lower_product reads x: it may be tokens, which represent one-hot rows */
+    bool keeps_results;   /* its backward pass reads its results: a loss cannot overwrite them with its gradient */
+    int widest;           /* the largest width; 0: `take` checks the width */
+    /* Sets the fields of *l that are specific to the kind, including outputs. The caller has checked name, bias,
+     * dropout, sources, output and width, and set l->input and, for the layer's input, l->pooled. `cell` is NULL except
+     * in tests with cells of their own. */
     unroll_status (*take)(const unroll_layer *, int index, const struct cell_declaration *cell, struct layer *l);
-    void (*describe)(const struct layer *, unroll_layer *);   /* the way back, but for what all layers have */
-    void (*add_parameters)(struct unroll_model *, int layer); /* by model_add_parameter */
-    /* Forward operations that read buffer x [T, B, input] and give *y [T, B, outputs], behind a pool with T = 1; see
-     * plan/lower.h. */
-    unroll_status (*lower)(struct plan *, int layer, int x, int *y);
+    void (*describe)(const struct layer *, unroll_layer *);   /* the inverse of `take`, without the fields common to all
+                                                               * layers */
+    void (*add_parameters)(struct unroll_model *, int layer); /* with model_add_parameter */
 };
 
-/* The pool that a layer is, as users call it; NULL: it is none. */
+/* Returns the public name of the pool that the layer is, or NULL if it is no pool. */
 const char *layer_pool_of(const struct layer *);
 
-/* The row of a kind; what is no row's name is for cells. */
+/* Returns the row of a kind. Names without a row of their own are those of cells. */
 const struct layer_kind *layer_kind_find(const char *name);
 
-/* One more row, for tests: the table of the library is in layers/layer_table.c. */
+/* Adds a row, for tests. The library's own table is in layer_table.c. */
 unroll_status layer_kind_add(const struct layer_kind *);
 
-/* [first, second, third], as many as `rank`; none where one of them is 0. Made in the order of these calls. */
+/* Adds a parameter of `rank` sizes, first, second, third, after those added before. Adds none if one of the sizes
+ * is 0. */
 void model_add_parameter(struct unroll_model *, enum parameter_role, int layer, int direction, int rank, uint32_t first,
                          uint32_t second, uint32_t third);
 
-/* Refuses what is for other kinds, by name. */
+/* Fails on an option that was given but belongs to other kinds of layers; `kinds` lists them. */
 struct layer_option {
     const char *name;
     bool given;

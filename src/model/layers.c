@@ -1,4 +1,4 @@
-/* What a network is made of: the checks of a list of layers. No parameter has a value here. */
+/* The layers of a network: checks the descriptions and converts them. No parameter gets a value here. */
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/status.h"
@@ -24,7 +24,7 @@ void unroll_network_begin(unroll_network *config, size_t size)
 unroll_status check_range(const char *name, int value, int min, int max)
 {
     if (value < min || value > max)
-        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d; fix: a value in this range", name, value, min, max);
+        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d; fix: use a value in this range", name, value, min, max);
     return UNROLL_OK;
 }
 
@@ -37,8 +37,8 @@ static unroll_status check_layer_sizes(const unroll_layer *g, const struct layer
     snprintf(where, sizeof where, "layer %d: sources", index);
     TRY(check_range(where, g->sources, 0, SOURCES_MAX));
     if (!(g->dropout >= 0 && g->dropout < 1))
-        return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1; fix: 0 to 0.95", index,
-                    (double)g->dropout);
+        return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1; fix: choose a value from 0 to 0.95",
+                    index, (double)g->dropout);
     return UNROLL_OK;
 }
 
@@ -46,8 +46,8 @@ unroll_status refuse_options(const struct layer_option *option, size_t count, in
 {
     for (size_t i = 0; i < count; i++)
         if (option[i].given)
-            return fail(UNROLL_USAGE, "layer %d: '%s' is for %s layers; fix: leave it out", index, option[i].name,
-                        kinds);
+            return fail(UNROLL_USAGE, "layer %d: '%s' is supported only for %s layers; fix: leave it out", index,
+                        option[i].name, kinds);
     return UNROLL_OK;
 }
 
@@ -56,7 +56,8 @@ static bool is_name(const char *name)
     return name && *name && strlen(name) < sizeof((struct layer *)0)->name && utf8_is_valid(name);
 }
 
-/* What the embedding of a column is called; of a single one the network's name for it. */
+/* Returns whether `name` is the name of an embedding: that of the network, with the column's name appended if there are
+ * several columns. */
 static bool is_embedding(const unroll_network *n, const char *name)
 {
     const char *embedding = n->embedding ? n->embedding : "embedding";
@@ -68,14 +69,15 @@ static bool is_embedding(const unroll_network *n, const char *name)
     return is;
 }
 
-/* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
+/* Checks the name of a layer, which is part of the names of its parameters: short, valid UTF-8 and unique per level. */
 static unroll_status check_name(const unroll_network *n, const struct layer *layers, int index, const char *name,
                                 int level)
 {
     if (!is_name(name) || is_embedding(n, name))
         return fail(
             UNROLL_USAGE,
-            "layer %d needs a name of 1 to %zu bytes of UTF-8, not an embedding's, '%.63s'; fix: a short name of letters and digits",
+            "layer %d needs a name of 1 to %zu bytes of UTF-8 other than that of an embedding, not '%.63s'; fix: use "
+            "a short name of letters and digits",
             index, sizeof layers->name - 1, n->embedding ? n->embedding : "embedding");
     for (int i = 0; i < index; i++)
         if (!strcmp(layers[i].name, name) && layers[i].level == level)
@@ -89,7 +91,7 @@ static bool is_pooled(const struct layer *layers, int source)
     return source != SOURCE_INPUT && layers[source].pooled;
 }
 
-/* What the layer reads: the sources it names, or the layer before it. `input`: the width of the network's. */
+/* Connects the layer to the sources it names, or to the previous layer. `input` is the width of the network's input. */
 static unroll_status connect(const unroll_network *n, uint32_t input, const struct layer *layers, int index,
                              struct layer *l)
 {
@@ -102,13 +104,13 @@ static unroll_status connect(const unroll_network *n, uint32_t input, const stru
             l->source[k] = g->source[k];
         if (l->source[k] < SOURCE_INPUT || l->source[k] >= index)
             return fail(UNROLL_USAGE,
-                        "layer %d reads layer %d; it may read %d (the input) to %d; fix: a layer before it", index,
+                        "layer %d reads layer %d; it may read %d (the input) to %d; fix: use an earlier layer", index,
                         l->source[k], SOURCE_INPUT, index - 1);
         l->input += l->source[k] == SOURCE_INPUT ? input : layers[l->source[k]].outputs;
         if (k > 0 && is_pooled(layers, l->source[k]) != l->pooled)
             return fail(UNROLL_USAGE,
-                        "layer %d reads every step of layer %d beside the one answer that a pool makes of a sequence; "
-                        "fix: a pool before both",
+                        "layer %d reads every step of layer %d together with the single output of a pool; fix: pool "
+                        "both inputs",
                         index, l->pooled ? l->source[k] : l->source[0]);
         l->pooled = is_pooled(layers, l->source[k]);
     }
@@ -155,28 +157,33 @@ static unroll_status check_network(const unroll_network *n)
 {
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE,
-                    "the name of the embedding has 1 to %zu bytes of UTF-8; fix: a short name of letters and digits",
+                    "the name of the embedding must have 1 to %zu bytes of UTF-8; fix: use a short name of letters "
+                    "and digits",
                     sizeof((struct layer *)0)->name - 1);
     return UNROLL_OK;
 }
 
+/* Checks that the last layer is linear and has the shape of the embedding. */
 static unroll_status check_tied(const unroll_input *column, const struct layer *last)
 {
     if (!last->kind->is_affine || last->activation.kind != ACTIVATION_LINEAR)
         return fail(
             UNROLL_USAGE,
-            "tied: a dense, linear layer, the last, has the embedding's weights; fix: a dense layer without an activation at the end, or tied = 0");
+            "tied: the last layer must be dense and linear to share the weights of the embedding; fix: end with a "
+            "dense layer without an activation, or set tied = 0");
     if ((uint32_t)column->width != last->input)
-        return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as what it reads; fix: embed = %u, not %d",
+        return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as its input; fix: set embed = %u, not %d",
                     (unsigned)last->input, column->width);
     if ((uint32_t)column->tokens != last->outputs)
         return fail(
             UNROLL_USAGE,
-            "a tied head has as many outputs as there are tokens: output = %d, not %u; fix: output = the number of tokens, or tied = 0",
+            "a tied head needs one output per token: output = %d, not %u; fix: set output to the number of tokens, "
+            "or tied = 0",
             column->tokens, (unsigned)last->outputs);
     return UNROLL_OK;
 }
 
+/* Checks that the last layer fits the loss. */
 static unroll_status check_last(const unroll_network *n, const unroll_input *column, const struct layer *last)
 {
     struct loss_choice choice;
@@ -184,16 +191,19 @@ static unroll_status check_last(const unroll_network *n, const unroll_input *col
     const struct loss *loss = loss_at(choice.index);
     if (last->dropout > 0)
         return fail(UNROLL_USAGE,
-                    "the last layer gives the results: it can't have a dropout; fix: dropout = 0 of the last layer");
+                    "the last layer computes the outputs and cannot have dropout; fix: set dropout = 0 for the last "
+                    "layer");
     if (loss && last->kind->keeps_results)
-        return fail(UNROLL_USAGE, "a loss needs a dense layer as the last; fix: a dense layer at the end, or no loss");
+        return fail(UNROLL_USAGE,
+                    "a loss requires a dense last layer; fix: add a dense layer at the end, or leave the loss out");
     if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
         return fail(
             UNROLL_USAGE,
-            "loss = '%s' has an activation of its own: the last layer must be linear; fix: leave out the activation of the last layer",
+            "loss = '%s' includes an activation, so the last layer must be linear; fix: leave out the activation of "
+            "the last layer",
             loss->name);
     if (last->outputs % (uint32_t)choice.results)
-        return fail(UNROLL_USAGE, "loss = '%s' takes %d results for each target; fix: output = %u, not %u", choice.text,
+        return fail(UNROLL_USAGE, "loss = '%s' needs %d outputs per target; fix: set output = %u, not %u", choice.text,
                     choice.results, (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results,
                     (unsigned)last->outputs);
     return n->tied ? check_tied(column, last) : UNROLL_OK;
@@ -230,11 +240,12 @@ const char *layer_pool_of(const struct layer *l)
 
 int unroll_model_layers(const unroll_model *m) { return m->layers; }
 
-unroll_status unroll_model_describe_layer(const unroll_model *m, int index, unroll_layer *given)
+unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *given)
 {
     TRY(sized_check(SIZED(unroll_layer, "unroll_layer_default()"), given));
     if (index < 0 || index >= m->layers)
-        return fail(UNROLL_USAGE, "the model has no layer %d; it has %d; fix: a number below that", index, m->layers);
+        return fail(UNROLL_USAGE, "the model has no layer %d; it has %d; fix: use a number below that", index,
+                    m->layers);
     const struct layer *l = &m->layer[index];
     unroll_layer layer = {.size = sizeof layer,
                           .kind = l->kind->name,

@@ -1,155 +1,172 @@
-/* A model: what the network is, its parameters by name, and their values.
- * It knows no device and no plan: the plan's lowering reads it, devices copy its values. */
+/* A model: the network, its parameters with their names, and their values. It is independent of devices and plans: the
+ * plan's lowering reads it, and devices copy its values. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
+#include "nn/pools.h"
 #include "base/dtype.h"
-#include "cells/activation.h"
-#include "cells/cell.h"
-#include "losses/loss.h"
-#include "unroll.h"
+#include "base/token_kind.h"
+#include "nn/cells/activation.h"
+#include "nn/cells/cell.h"
+#include "nn/losses/loss.h"
+#include "unroll_network.h"
 #include <stdbool.h>
 
-/* 64 of a stack, and its head. */
+/* 64 layers of a stack and its head */
 enum { MODEL_LAYERS_MAX = 65, SOURCES_MAX = UNROLL_SOURCES_MAX };
 
 struct layer_kind;
 
-/* A layer reads the outputs of earlier ones side by side; SOURCE_INPUT is the network's input, embedded. */
+/* A layer reads the concatenated outputs of earlier layers; SOURCE_INPUT is the network's input after its embedding. */
 enum { SOURCE_INPUT = -1 };
 
 struct layer {
     const struct layer_kind *kind; /* layer_kind.h */
-    char name[64];                 /* of its parameters, as users see it: "rnn" of a stack, "head" */
+    char name[64];                 /* prefix of the names of its parameters: "rnn" in a stack, "head" */
     int level;                     /* recurrent: N of weight_ih_lN */
     int sources, source[SOURCES_MAX];
-    uint32_t input;   /* width of all sources together */
-    uint32_t outputs; /* width of what it gives: directions x width */
+    uint32_t input;   /* total width of all sources */
+    uint32_t outputs; /* width of its output: directions x width */
     bool bias;
-    bool is_output; /* the host reads what it gives */
-    bool pooled;    /* it gives one step for each sequence, T = 1: a pool, and what lies behind one */
-    float dropout;  /* of what it gives, in training */
-    /* recurrent; of others cell is NULL, and directions are 0 */
+    bool is_output; /* the host reads its output */
+    bool pooled;    /* its output has one step per sequence, T = 1: a pool, or a layer after one */
+    float dropout;  /* applied to its output in training */
+    /* for recurrent layers; otherwise cell is NULL and directions is 0 */
     const struct cell_declaration *cell; /* with its options: "lstm_peephole" */
     struct cell_options options;
     int directions;              /* 1 or 2 */
     int first_direction;         /* 1: the only direction is backward in time */
-    uint32_t hidden, projection; /* units; width that h is projected to, or 0 */
-    uint32_t width;              /* of the h of one direction: hidden, or the projection */
-    /* dense, and others that have one */
+    uint32_t hidden, projection; /* units; width of the projected h, or 0 */
+    uint32_t width;              /* of the h of one direction: hidden, or projection */
+    /* for dense layers and others with an activation */
     struct activation activation;
-    int pool; /* of a pool: enum pool (plan/op.h) */
+    int pool; /* for a pool: enum pool */
 };
 
-/* A layer's directions go from first_direction to before this. */
+/* A layer's directions are first_direction .. layer_end - 1. */
 static inline int layer_end(const struct layer *l) { return l->first_direction + l->directions; }
 
-/* What a parameter is to the network; with layer and direction it is an address. */
+/* The role of a parameter; role, layer and direction identify it. */
 enum parameter_role {
-    PARAM_EMBEDDING, /* [tokens, E]; its layer is the column */
-    PARAM_W_IH,      /* [G, U, I]  rows of W for the gate inputs that see x */
-    PARAM_W_HH,      /* [G', U, K] rows of U for those that see h or the link */
+    PARAM_EMBEDDING, /* [tokens, E]; its layer is the index of the column */
+    PARAM_W_IH,      /* [G, U, I]  rows of W for the gate inputs that read x */
+    PARAM_W_HH,      /* [G', U, K] rows of U for those that read h or the link */
     PARAM_B_IH,      /* [G, U] */
     PARAM_B_HH,      /* [G', U] */
-    PARAM_VECTOR,    /* [V, U] weights unit by unit, as peepholes are */
+    PARAM_VECTOR,    /* [V, U] elementwise weights, such as peepholes */
     PARAM_W_HR,      /* [P, U] projection */
     PARAM_W_DENSE,   /* [N, K] */
     PARAM_B_DENSE,   /* [N] */
+    /* of the loss crf, with the last layer's index */
+    PARAM_MOVE,  /* [N, N] from one label to the next */
+    PARAM_START, /* [N] */
+    PARAM_END,   /* [N] */
 };
 
 struct parameter {
-    char name[96]; /* PyTorch's */
+    char name[96]; /* PyTorch's name */
     enum parameter_role role;
     int layer, direction;
     int rank;         /* 1..3 */
-    uint32_t size[3]; /* as listed at the roles; a file sees the first two as one */
-    size_t count;     /* of numbers */
-    size_t first;     /* of its numbers in values */
+    uint32_t size[3]; /* as listed at the roles; files store the first two as one */
+    size_t count;     /* number of elements */
+    size_t first;     /* index of its first element in values */
 };
 
-/* What an input or output of a graph is among the arrays of unroll_run (docs/reference/formats.md). */
+/* Maps an input or output of an imported graph to an array of unroll_model_run (docs/reference/formats.md). */
 struct signature {
     const char *name, *array, *axes; /* "logits", "y[-1]", "batch features" */
     bool is_output;
-    const char *line; /* all of it, as unroll_model_signature gives it */
+    const char *line; /* the whole entry, as unroll_model_signature returns it */
+};
+
+/* What a model has for sessions: their shared weights, NULL without sessions, and the speeds [ranks] of ranks, NULL if
+ * they are equal. */
+struct model_runtime {
+    struct shared_weights *shared;
+    const double *rate;
 };
 
 struct unroll_model {
-    unroll_input inputs[UNROLL_INPUTS_MAX]; /* [n_inputs] the columns that it reads, side by side in x */
+    unroll_input inputs[UNROLL_INPUTS_MAX]; /* [n_inputs] the input columns, concatenated in x */
     char input_name[UNROLL_INPUTS_MAX][32];
     int n_inputs;
-    bool tokens;             /* of a single column: it is token ids, else vectors of floats; of several false */
-    int input, embed;        /* how many tokens, or the vectors' width; width of the embedding, 0: none; of several 0 */
-    float input_dropout;     /* of x, in training */
-    char embedding[64];      /* "embedding": of its parameter */
-    bool tied;               /* the last layer, dense, multiplies by the embedding */
+    bool tokens;             /* one column: it is token ids, otherwise vectors of floats; several columns: false */
+    int input, embed;        /* one column: number of tokens or width of the vectors; width of the embedding or 0;
+                              * several: 0 */
+    float input_dropout;     /* applied to x in training */
+    char embedding[64];      /* name of its parameter: "embedding" */
+    bool tied;               /* the last layer, dense, uses the embedding as its weights */
     struct loss_choice loss; /* of the last layer */
-    struct layer *layer;     /* [layers] each reads earlier ones; the last gives the results */
+    struct layer *layer;     /* [layers] each reads earlier ones; the last one gives the results */
     int layers;
     struct parameter *parameter;
     int parameters;
-    float *values; /* all parameters one after the other */
+    float *values; /* all parameters, concatenated */
     size_t count;
-    char **symbol; /* [input] what the tokens stand for, or NULL */
-    unroll_token_kind symbol_kind;
-    char task[32];               /* that it was trained for; "": of none, or of a file that does not say it */
-    char *schema;                /* JSON: what its data are, which no other room reads; or NULL */
+    char **symbol; /* [input] the texts of the tokens, or NULL */
+    enum token_kind symbol_kind;
+    char task[32];               /* the task it was trained for; "": none, or the file does not contain it */
+    char *schema;                /* JSON: description of its data, the only copy; or NULL */
+    struct json_t *tree;         /* the schema, parsed; NULL: none, or it is not valid */
     struct signature *signature; /* [signatures] of the graph it was imported from */
     int signatures;
-    const double *rate;            /* [ranks] how fast those of its sessions are (session/balance.h); NULL: all alike */
-    struct shared_weights *shared; /* of the sessions of this model (session.h), while there are some */
+    bool differences;             /* its weights subtract numbers in units (units_series.c) */
+    struct model_runtime runtime; /* only session/ uses it */
 };
 
-/* Index of a parameter, or -1: the model has none of that role there. */
+/* Returns the index of a parameter, or -1 if the model has none with this address. */
 int model_find(const struct unroll_model *, enum parameter_role role, int layer, int direction);
 
-/* Its numbers; NULL: there are none. */
+/* Returns the values of a parameter, or NULL if there is none. */
 float *model_values(const struct unroll_model *, enum parameter_role role, int layer, int direction);
 
-/* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
+/* Returns whether matrix products use the parameter as weights. A tied embedding is also the head. */
 bool model_multiplies(const struct unroll_model *, const struct parameter *);
 
-/* Width of the network's input as layers read it: embeddings, one-hot tokens, numbers. */
+/* Returns the width of the network's input as layers read it: embeddings, one-hot tokens, numbers. */
 uint32_t model_input(const struct unroll_model *);
 
-/* Of its columns, how many are tokens, and the vocabulary of the one at `place` among those; how many numbers the
- * others have. */
+/* The number of columns that are tokens; the vocabulary size of the one at `place` among them; the number of numeric
+ * inputs in the others. */
 int model_token_columns(const struct unroll_model *);
 int model_categories(const struct unroll_model *, int place);
 int model_numbers(const struct unroll_model *);
 
-/* What plans call the array of a column: "x" of numbers, "tokens", of several columns "tokens.word". */
+/* Returns the plan's name of a column's array: "x" for numbers, "tokens", or "tokens.word" if there are several
+ * columns. */
 const char *column_buffer(const struct unroll_model *, int column, char name[48]);
 
-/* ", 'word'" of a column of several; "" of a single one. */
+/* Returns ", 'word'" for messages if there are several columns, otherwise "". */
 const char *input_called(const struct unroll_model *, int column, char text[48]);
 
-/* The columns of a network after their checks, in the caller's array, whose names are the network's. */
+/* Checks the columns of a network and copies them to the caller's array. Their names stay the network's. */
 unroll_status inputs_of_network(const unroll_network *, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs);
 
-/* Its own, or "numbers" of numbers without. */
+/* Returns the column's name, or "numbers" for numbers without one. */
 const char *network_input_name(const unroll_input *);
 
-/* Width of a column in x, and of all of them. */
+/* The width of a column in x, and of all columns. */
 uint32_t input_width(const unroll_input *);
 uint32_t inputs_width(const unroll_input *, int n_inputs);
 
-/* Width of what one layer or the input gives. */
+/* Returns the width of a layer's output or of the network's input. */
 uint32_t model_source(const struct unroll_model *, int source);
 
-/* The results as plans call them: "z", or "y.lN" of a last layer that keeps them (layer_kind.h). */
+/* Returns the plan's name of the results: "z", or "y.lN" if the last layer keeps them (layer_kind.h). */
 const char *model_results(const struct unroll_model *, char name[32]);
 
-/* Does the network give one step for each sequence? */
+/* Returns whether the network gives one step per sequence. */
 static inline bool model_is_pooled(const struct unroll_model *m) { return m->layer[m->layers - 1].pooled; }
 
-/* Bidirectional, or backward in time: steps depend on steps to come. */
+/* Returns whether the loss is crf, whose parameters the model has. */
+bool model_has_chain(const struct unroll_model *);
+
+/* Returns whether a step depends on later ones: a layer is bidirectional or goes backward in time. */
 bool model_looks_ahead(const struct unroll_model *);
 
 unroll_status check_range(const char *name, int value, int min, int max);
 
-/* The layers of a network after their checks. `cell`: what all recurrent layers are, for tests with cells of their own;
- * NULL: what their kinds say. release(*layers). */
-/* A caller's network, of any version of the headers, with its layers and inputs. The strings stay the caller's. */
+/* A copy of a caller's network of any header version, with its layers and inputs. The strings stay the caller's. */
 struct network_copy {
     unroll_network network;
     unroll_layer layer[MODEL_LAYERS_MAX];
@@ -157,52 +174,59 @@ struct network_copy {
 };
 unroll_status network_take(const unroll_network *given, struct network_copy *copy);
 
+/* Checks the layers of a network and returns them; release(*layers). `cell` replaces the cell of all recurrent layers,
+ * for tests; NULL: the kinds decide. */
 unroll_status layers_of_network(const unroll_network *, const struct cell_declaration *cell, struct layer **layers);
 
-/* The cell that users call `name`, with these options; the error names the known ones. Functions that are not
- * chosen (all linear) are its own. Options end as the cell wants them. */
+/* Finds the cell with this public name and these options; the error lists the names. If all functions are linear, none
+ * is chosen and the cell uses its own. The options are completed for the cell. */
 unroll_status find_cell(const char *name, bool peephole, struct cell_options *, const struct cell_declaration **);
 
-/* "sigmoid tanh tanh" of a layer; NULL or "": none chosen. And back, good until this thread's next call; NULL:
- * the cell has functions of its own. */
+/* Parses the activations of a layer, "sigmoid tanh tanh"; NULL or "": none chosen. The second function formats them,
+ * valid until this thread's next call, or returns NULL if the cell's activations are fixed. */
 unroll_status parse_activations(const char *activations, const char *layer, struct cell_options *);
 const char *activations_for_users(const struct cell_declaration *, const struct cell_options *);
 
-/* What users call the cell that has these functions as its own; NULL: they are chosen. */
+/* Returns the public name of the cell whose own activations are these, or NULL if they were chosen. */
 const char *cell_with_own_activations(const struct cell_declaration *, const struct cell_options *);
 
-/* The cells of unroll_cell_name; NULL after the last. */
+/* Returns the cell with that index of those that users can choose; NULL after the last. */
 const struct cell_declaration *cell_at(int index);
 
-/* The first cell that is PyTorch's module and ONNX's operator `name`, of this kind (NULL: of any); NULL: none is. */
+/* Returns the first cell that is PyTorch's module and ONNX's operator `name`, of this kind (NULL: any), or NULL. */
 const struct cell_declaration *cell_of_module(const char *name, const char *kind);
 
-/* Has the activation a slope that its value determines? The layer is named if not. */
+/* Checks that the activation's slope is determined by its value; the error names the layer. */
 unroll_status check_activation(const struct activation *, const char *layer);
 
-/* A stack as the network that it stands for, in the caller's array. */
-unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
+/* Converts a stack to a network, with its layers in the caller's array. */
+unroll_status network_of_spec(const unroll_model_config *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
 
-/* The array of unroll_run with what a layer gives: "y" of the last one, "y.NAME", "y.NAME_lN" of one of several levels.
- */
+/* Returns the array of unroll_model_run for a layer's output: "y" for the last layer, "y.NAME", or "y.NAME_lN" if the
+ * name has several levels. */
 void model_array(const struct unroll_model *, int layer, char name[80]);
 
-/* Characters for the tokens, [input] of them, which are copied. */
+/* Copies the texts of the tokens, [input] of them. */
 unroll_status model_set_vocabulary(struct unroll_model *, const char *const *symbols, int count);
 
-/* The schema, a JSON object, which is copied; NULL: none any more. */
+/* Copies the schema, a JSON object; NULL removes it. */
 unroll_status model_set_schema(struct unroll_model *, const char *json);
 
-/* One more entry of the signature, whose texts are copied. */
+/* Copies the network and weights, and if `texts` the vocabulary, signature and schema, without sessions and rates. */
+unroll_status model_copy(const struct unroll_model *, bool texts, struct unroll_model **copy);
+
+/* Appends an entry to the signature and copies its texts. */
 unroll_status signature_add(struct unroll_model *, const struct signature *);
 void signature_free(struct unroll_model *);
 
-/* A network of cells that need not be in the table (tests), whatever its kinds say; NULL: of those. An outline has no
- * weights (values = NULL), which is enough to plan with. */
+/* Builds a model of a network. `cell` replaces the cell of all recurrent layers, for tests; NULL: the kinds decide. An
+ * outline has no weights (values = NULL), which is enough for a plan. */
 unroll_status network_outline(const unroll_network *, const struct cell_declaration *cell, struct unroll_model **model);
 unroll_status network_build(const unroll_network *, const struct cell_declaration *cell, uint64_t seed,
                             struct unroll_model **model);
-unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,
+/* The same with weights of 0. */
+unroll_status network_zeros(const unroll_network *, struct unroll_model **model);
+unroll_status model_build(const unroll_model_config *spec, const struct cell_declaration *cell, uint64_t seed,
                           struct unroll_model **model);
 
 #endif

@@ -1,5 +1,5 @@
-/* The signature of a model: what the inputs and outputs of the graph that it was imported from are among the arrays of
- * unroll_run, and what those are called. It changes nothing of what a model computes. */
+/* The signature of a model: maps the inputs and outputs of the graph it was imported from to arrays of
+ * unroll_model_run, with their names. It does not affect what a model computes. */
 #include "model/model.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ void model_array(const struct unroll_model *m, int layer, char name[80])
         snprintf(name, 80, levels ? "y.%s_l%d" : "y.%s", l->name, l->level);
 }
 
-/* The texts of an entry lie in one block, which its name begins. */
+/* Appends one text to the single block that holds an entry's texts, the name first. */
 static const char *put(char **to, const char *text)
 {
     size_t size = strlen(text) + 1;

@@ -1,5 +1,5 @@
-/* Weights of one model as the first ones of another: parameters of the same name and shape, and rows or columns that
- * stand for tokens by what these are. Neither the data nor the task is known here. */
+/* Initializes the weights of a model from another one: parameters of the same name and shape, and rows or columns of
+ * tokens by the tokens' texts. It does not depend on the data or the task. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,12 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/model.h"
-#include "unroll_train.h"
 
 /* ---- tokens ---- */
 
-/* Which token of another model a token is. */
+/* The index in the other model of each token. */
 struct token_map {
-    int *of; /* [model's tokens] -1: it has none such; NULL: one of the models has no vocabulary */
+    int *of; /* [model's tokens] -1: not in the other model; NULL: one of the models has no vocabulary */
     int count, found;
 };
 
@@ -27,6 +26,7 @@ static int compare_tokens(const void *a, const void *b)
     return strcmp(((const struct token *)a)->text, ((const struct token *)b)->text);
 }
 
+/* Finds each of the model's tokens in the other vocabulary by binary search. */
 static unroll_status map_tokens(const unroll_model *model, const unroll_model *from, struct token_map *map)
 {
     struct token *sorted;
@@ -47,7 +47,7 @@ static unroll_status map_tokens(const unroll_model *model, const unroll_model *f
     return UNROLL_OK;
 }
 
-/* The axis of a parameter along which its numbers belong to tokens; -1: none. */
+/* Returns the axis of a parameter that is indexed by tokens, or -1. */
 static int token_axis(const unroll_model *m, const struct parameter *p)
 {
     const struct layer *l = p->role == PARAM_EMBEDDING ? NULL : &m->layer[p->layer];
@@ -73,7 +73,7 @@ static const struct parameter *find_parameter(const unroll_model *m, const char 
     return NULL;
 }
 
-/* Alike but for one axis; -1: in all of them. */
+/* Compares roles and shapes, except for axis `but` (-1: none is excepted). */
 static bool same_shape(const struct parameter *a, const struct parameter *b, int but)
 {
     bool same = a->rank == b->rank && a->role == b->role;
@@ -81,7 +81,7 @@ static bool same_shape(const struct parameter *a, const struct parameter *b, int
     return same;
 }
 
-/* [outer, tokens, inner] */
+/* Copies [outer, tokens, inner]. */
 static void copy_by_token(const struct token_map *map, const struct parameter *p, int axis, uint32_t there, float *to,
                           const float *from)
 {
@@ -94,7 +94,7 @@ static void copy_by_token(const struct token_map *map, const struct parameter *p
                        inner * sizeof *to);
 }
 
-/* False: there is none of this name, or it has another shape. */
+/* Returns false if there is no parameter of this name or it has another shape. */
 static bool take_parameter(unroll_model *model, const unroll_model *from, const struct token_map *map, int index)
 {
     const struct parameter *p = &model->parameter[index], *q = find_parameter(from, p->name);
@@ -119,8 +119,8 @@ unroll_status unroll_model_transfer(unroll_model *model, const unroll_model *fro
     char line[256], left[160] = "";
     struct token_map map = {0};
     int taken = 0;
-    unroll_status status = model->shared
-                               ? fail(UNROLL_USAGE, "the model has sessions; fix: transfer before they are made")
+    unroll_status status = model->runtime.shared
+                               ? fail(UNROLL_USAGE, "the model has sessions; fix: transfer before creating sessions")
                                : map_tokens(model, from, &map);
     for (int i = 0; status == UNROLL_OK && i < model->parameters; i++) {
         size_t used = strlen(left);
@@ -131,13 +131,14 @@ unroll_status unroll_model_transfer(unroll_model *model, const unroll_model *fro
     }
     if (status == UNROLL_OK && taken == 0)
         status =
-            fail(UNROLL_DATA, "no parameter of the model has the name and the shape of one of the other; fix: give "
-                              "both the same cell, layers and hidden units");
+            fail(UNROLL_DATA,
+                 "no parameter of the model has the name and the shape of a parameter of the other model; fix: give "
+                 "both the same cell, layers and hidden units");
     if (status == UNROLL_OK && report) {
-        snprintf(line, sizeof line, "taken: %d of %d parameters%s%s", taken, model->parameters, *left ? "; new: " : "",
-                 left);
+        snprintf(line, sizeof line, "transferred: %d of %d parameters%s%s", taken, model->parameters,
+                 *left ? "; new: " : "", left);
         report(arg, line);
-        snprintf(line, sizeof line, "tokens: %d of %d are known", map.found, map.count);
+        snprintf(line, sizeof line, "tokens: %d of %d are in both models", map.found, map.count);
         if (map.of && map.found < map.count)
             report(arg, line);
     }

@@ -1,58 +1,14 @@
-/* What the library is and has: its version, its ISAs, the plan of a model as text. */
+/* Information about the library: version, ISAs, devices, and the plan of a model as text. */
 #include "base/memory.h"
-#include "base/processor.h"
 #include "base/sized.h"
 #include "base/status.h"
-#include "device/cpu/kernel.h"
 #include "device/device_list.h"
-#include "optim/optim.h"
-#include "plan/print.h"
+#include "plan/print/print.h"
 #include "session/mesh.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTE2(x) #x
-#define QUOTE(x)  QUOTE2(x)
-
-const char *unroll_version(void)
-{
-    return QUOTE(UNROLL_VERSION_MAJOR) "." QUOTE(UNROLL_VERSION_MINOR) "." QUOTE(UNROLL_VERSION_PATCH);
-}
-
-unroll_status unroll_version_check(int major, int minor)
-{
-    if (major == UNROLL_VERSION_MAJOR && minor <= UNROLL_VERSION_MINOR)
-        return UNROLL_OK;
-    return fail(
-        UNROLL_UNSUPPORTED,
-        "the program was compiled with headers of version %d.%d, and the library is %s; fix: compile it with the "
-        "headers of this library, or install version %d.%d",
-        major, minor, unroll_version(), major, minor);
-}
-
-const char *unroll_isa_name(int index, int *available)
-{
-    if (index < 0 || index >= ISA_COUNT)
-        return NULL;
-    *available = cpu_isa_find((enum isa)index, DTYPE_F32) != NULL;
-    return isa_name((enum isa)index);
-}
-
-const char *unroll_device_name(int index, int *available, const char **about)
-{
-    static _Thread_local char text[1024];
-    const struct device *device = device_at(index);
-    if (!device)
-        return NULL;
-    bool there = device->about(text, sizeof text) == UNROLL_OK;
-    if (available)
-        *available = there;
-    if (about)
-        *about = there ? text : unroll_last_error();
-    return device->name;
-}
-
-void unroll_plan_begin(unroll_plan_config *config, size_t size)
+void unroll_plan_config_begin(unroll_plan_config *config, size_t size)
 {
     const unroll_plan_config standard = {.size = sizeof(unroll_plan_config),
                                          .mode = UNROLL_TRAIN,
@@ -63,13 +19,14 @@ void unroll_plan_begin(unroll_plan_config *config, size_t size)
     sized_begin(&standard, sizeof standard, config, size);
 }
 
-/* What a plan is printed for. */
+/* The target of a printed plan. */
 struct target {
     const struct device *device;
-    const char *which, *topology; /* topology NULL: the plan itself is printed */
-    struct device_traits *traits; /* of each rank's device; NULL: all are of one kind */
+    const char *which, *topology; /* topology NULL: prints the plan itself */
+    struct device_traits *traits; /* for each rank's device; NULL: all devices are of one kind */
 };
 
+/* Prints the plan as one line of JSON, with the mesh and the device's explanation. */
 static unroll_status print_json(FILE *file, const struct target *target, const struct plan *plan,
                                 const struct plan *all, struct plan *const *mesh, int ranks)
 {
@@ -88,7 +45,7 @@ static unroll_status print_json(FILE *file, const struct target *target, const s
     return written < 0 ? fail(UNROLL_RESOURCE, "the plan could not be written; fix: free memory") : UNROLL_OK;
 }
 
-/* What the same plan would be without checkpoints; NULL: it has none. */
+/* Returns the same plan without checkpoints, or NULL if it has none. */
 static unroll_status plan_without_checkpoints(const struct unroll_model *model, struct plan_config config,
                                               struct plan **all)
 {
@@ -109,7 +66,7 @@ static unroll_status print_lines(FILE *file, const struct target *target, const 
     return target->device->explain ? target->device->explain(mesh[0], target->which, file, NULL) : UNROLL_OK;
 }
 
-/* One rank's plan; of a mesh, before it, what all ranks do. */
+/* Prints one rank's plan; for a mesh, after a summary of all ranks. */
 static unroll_status print_plans(const struct unroll_model *model, const struct plan_config *config,
                                  const struct target *target, FILE *file, int json, struct plan *const *mesh, int ranks)
 {
@@ -122,7 +79,7 @@ static unroll_status print_plans(const struct unroll_model *model, const struct 
 }
 
 static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config,
-                                const struct target *target, FILE *file, int json)
+                                const struct target *target, FILE *file, bool json)
 {
     struct plan *mesh[RANKS_MAX] = {NULL};
     int ranks;
@@ -135,7 +92,7 @@ static unroll_status print_mesh(const struct unroll_model *model, const struct p
     return status;
 }
 
-/* The device that a plan is made for; with a topology, the one whose compiler estimates for it. */
+/* Returns the device of a plan. For a topology this is a device whose compiler estimates for it. */
 static unroll_status find_target(const unroll_plan_config *c, struct target *t)
 {
     const char *topology = c->topology && *c->topology ? c->topology : NULL;
@@ -143,19 +100,17 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
     *t = (struct target){.topology = topology};
     TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the device %s has no compiler that estimates for a topology ('%s'); fix: device tpu",
+        return fail(UNROLL_UNSUPPORTED, "the device %s cannot estimate for a topology ('%s'); fix: use the device tpu",
                     t->device->name, topology);
     if (!topology && t->device->estimate)
-        return fail(UNROLL_USAGE,
-                    "what a plan takes on '%s' is estimated for a topology; fix: name one, such as v5e:2x2", name);
+        return fail(UNROLL_USAGE, "an estimate for '%s' requires a topology; fix: give one, such as v5e:2x2", name);
     return UNROLL_OK;
 }
 
-/* A session that would have this plan. */
+/* Returns the configuration of a session with this plan. */
 static unroll_session_config session_of_plan(const unroll_plan_config *c)
 {
-    unroll_session_config s = unroll_session_default();
+    unroll_session_config s = unroll_session_config_default();
     s.mode = c->mode;
     s.steps = c->steps;
     s.rows = c->rows;
@@ -165,6 +120,7 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
     return s;
 }
 
+/* Converts a plan configuration to that of the plan of rank 0, and finds its device. */
 static unroll_status config_of(const struct unroll_model *model, const unroll_plan_config *c, struct target *target,
                                struct plan_config *p)
 {
@@ -184,7 +140,7 @@ static unroll_status config_of(const struct unroll_model *model, const unroll_pl
     return UNROLL_OK;
 }
 
-static unroll_status print_plan_of(const struct unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
+static unroll_status print_plan_of(const struct unroll_model *model, const unroll_plan_config *c, FILE *file, bool json)
 {
     struct plan_config p;
     struct target target = {.device = NULL};
@@ -195,7 +151,7 @@ static unroll_status print_plan_of(const struct unroll_model *model, const unrol
     return status;
 }
 
-static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **outline)
+static unroll_status outline_of(const unroll_model_config *spec, struct unroll_model **outline)
 {
     unroll_layer layer[MODEL_LAYERS_MAX];
     unroll_network network;
@@ -203,15 +159,16 @@ static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **o
     return network_outline(&network, NULL, outline);
 }
 
-unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *given, FILE *file, int json)
+unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *given, FILE *file, bool json)
 {
     struct unroll_model *outline = NULL;
-    unroll_plan_config c = unroll_plan_default();
+    unroll_plan_config c = unroll_plan_config_default();
     TRY(sized_take(SIZED_PLAN, given, &c));
     if (c.machine.comm)
-        return fail(UNROLL_USAGE, "a plan is that of rank 0; fix: leave out `comm`");
+        return fail(UNROLL_USAGE,
+                    "a plan is always printed for rank 0 and cannot use a communicator; fix: leave out `comm`");
     if (!model)
-        TRY(outline_of(c.spec, &outline));
+        TRY(outline_of(c.model_config, &outline));
     unroll_status status = print_plan_of(model ? model : outline, &c, file, json);
     unroll_model_free(outline);
     return status;
@@ -233,15 +190,39 @@ static unroll_status show_plan_of(const struct unroll_model *model, const unroll
     return UNROLL_OK;
 }
 
+struct shown {
+    vector_visitor *visit;
+    void *arg;
+    unroll_status status;
+};
+
+static void show_vector_of(const struct plan *plan, void *arg)
+{
+    struct shown *shown = arg;
+    struct update_vector vector;
+    shown->status = plan_update_vector(plan, &vector);
+    if (shown->status == UNROLL_OK)
+        shown->visit(&vector, shown->arg);
+    update_vector_free(&vector);
+}
+
 unroll_status session_show_plan(const unroll_plan_config *c, plan_visitor *visit, void *arg)
 {
     struct unroll_model *outline;
-    TRY(outline_of(c->spec, &outline));
+    TRY(outline_of(c->model_config, &outline));
     unroll_status status = show_plan_of(outline, c, visit, arg);
     unroll_model_free(outline);
     return status;
 }
 
+unroll_status session_show_vector(const unroll_plan_config *c, vector_visitor *visit, void *arg)
+{
+    struct shown shown = {visit, arg, UNROLL_OK};
+    TRY(session_show_plan(c, show_vector_of, &shown));
+    return shown.status;
+}
+
+/* Plans each stage of a layer cut and passes all of them to the visitor. */
 static unroll_status show_stages_of(const struct unroll_model *model, const unroll_plan_config *c,
                                     stages_visitor *visit, void *arg)
 {
@@ -251,7 +232,7 @@ static unroll_status show_stages_of(const struct unroll_model *model, const unro
     TRY(config_of(model, c, &target, &p));
     const int stages = p.mesh[M_LAYER];
     unroll_status status =
-        stages <= DEPTHS ? UNROLL_OK : fail(UNROLL_USAGE, "%d stages are too many; fix: fewer stages", stages);
+        stages <= DEPTHS ? UNROLL_OK : fail(UNROLL_USAGE, "%d stages are too many; fix: use fewer stages", stages);
     for (int i = 0; i < stages && status == UNROLL_OK; i++) {
         p.at[M_LAYER] = i;
         status = plan_new(model, &p, &plan[i]);
@@ -267,7 +248,7 @@ unroll_status session_show_stages(const struct unroll_model *model, const unroll
 {
     struct unroll_model *outline = NULL;
     if (!model)
-        TRY(outline_of(c->spec, &outline));
+        TRY(outline_of(c->model_config, &outline));
     unroll_status status = show_stages_of(model ? model : outline, c, visit, arg);
     unroll_model_free(outline);
     return status;

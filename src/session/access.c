@@ -1,15 +1,15 @@
-/* Looking into a session and writing into it: buffers by name, weights and gradients as a whole, counters.
- * Runs nothing but the packing of weights that came from outside. */
+/* Access to the contents of a session: buffers by name, all weights or gradients, counters. The only code run here
+ * packs weights that the caller wrote. */
 #include "base/finite.h"
 #include "base/sized.h"
 #include "base/status.h"
-#include "optim/optim.h"
+#include "nn/optim/optim.h"
 #include "session/mesh.h"
 #include "session/weights.h"
 #include <math.h>
 #include <string.h>
 
-/* ---- looking inside -------------------------------------------------------------------- */
+/* ---- buffers ---------------------------------------------------------------------------- */
 
 static const struct buffer *find(const unroll_session *s, const char *name)
 {
@@ -19,7 +19,7 @@ static const struct buffer *find(const unroll_session *s, const char *name)
     return real && !b->layout && b->segment != SEG_SCRATCH ? b : NULL;
 }
 
-size_t unroll_count(const unroll_session *s, const char *name)
+size_t unroll_session_count(const unroll_session *s, const char *name)
 {
     const struct buffer *b = find(s, name);
     if (b && is_one_of_many(s))
@@ -27,15 +27,14 @@ size_t unroll_count(const unroll_session *s, const char *name)
     return b ? b->bytes / dtype_size(b->dtype) : 0;
 }
 
-/* What belongs to a parameter has its shape, which is PyTorch's; shards, and states beside h, have an axis where there
- * are several, and what lies behind a pool has none of steps. */
-int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXES])
+/* Buffers of a parameter have its shape, which is PyTorch's. Others have an axis of shards or states only if there are
+ * several; after a pool they have no axis of steps. */
+static int find_shape(const unroll_session *s, const struct buffer *b, int shape[UNROLL_AXES])
 {
-    const struct buffer *b = find(s, name);
-    const bool is_weight = b && b->parameter >= 0;
-    unroll_parameter p = {.rank = 0};
+    const bool is_weight = b->parameter >= 0;
+    unroll_parameter p = {.size = sizeof p, .rank = 0};
     int rank = 0;
-    for (int i = 0; b && i < b->rank; i++) {
+    for (int i = 0; i < b->rank; i++) {
         int size = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
         bool is_number = b->axis[i] == AX_S || b->axis[i] == AX_G || b->axis[i] == AX_ONE;
         if (is_weight ? b->axis[i] == AX_S && size > 1 : !is_number || size > 1)
@@ -47,27 +46,39 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
     return rank;
 }
 
-int unroll_session_buffer(const unroll_session *s, int index, unroll_buffer *buffer)
+static void give_buffer(const unroll_session *s, const struct buffer *b, unroll_buffer *buffer)
 {
-    const struct buffer *b = NULL;
-    if (sized_check(SIZED_RESULT(unroll_buffer), buffer) != UNROLL_OK)
-        return 0;
-    for (int i = 0; i < s->plan->buffers && index >= 0; i++) {
-        b = find(s, s->plan->buffer[i].name);
-        if (b && b->dtype != DTYPE_I64 && index-- == 0)
-            break;
-        b = NULL;
-    }
-    if (!b)
-        return 0;
     unroll_buffer found = {.size = sizeof found, .name = b->name, .type = dtype_name(b->dtype)};
-    found.rank = unroll_shape(s, b->name, found.shape);
-    found.count = unroll_count(s, b->name);
+    found.rank = find_shape(s, b, found.shape);
+    found.count = unroll_session_count(s, b->name);
     sized_give(&found, sizeof found, buffer);
-    return 1;
 }
 
-/* All of it, or the first steps of an array over time. */
+bool unroll_session_find(const unroll_session *s, const char *name, unroll_buffer *buffer)
+{
+    if (sized_check(SIZED_RESULT(unroll_buffer), buffer) != UNROLL_OK)
+        return false;
+    const struct buffer *b = find(s, name);
+    if (b)
+        give_buffer(s, b, buffer);
+    return b != NULL;
+}
+
+bool unroll_session_buffer(const unroll_session *s, int index, unroll_buffer *buffer)
+{
+    if (sized_check(SIZED_RESULT(unroll_buffer), buffer) != UNROLL_OK)
+        return false;
+    for (int i = 0; i < s->plan->buffers && index >= 0; i++) {
+        const struct buffer *b = find(s, s->plan->buffer[i].name);
+        if (b && b->dtype != DTYPE_I64 && index-- == 0) {
+            give_buffer(s, b, buffer);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Accepts all elements, or those of the first steps in an array over time. */
 static bool is_count(const struct buffer *b, size_t count)
 {
     size_t all = b->bytes / dtype_size(b->dtype), step = b->axis[0] == AX_T ? all / b->size[0] : all;
@@ -81,15 +92,16 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(
             UNROLL_USAGE,
-            "the session has no array '%s' of numbers; fix: the name of a parameter, or of an array that the session reads or writes",
+            "the session has no array '%s' of floats; fix: give the name of a parameter, or of an array that the "
+            "session reads or writes",
             name);
-    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count)) /* of many: all or nothing */
-        return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu; fix: as many numbers as it holds", name,
-                    unroll_count(s, name), count);
+    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count)) /* with several ranks: all elements */
+        return fail(UNROLL_USAGE, "'%s' has %zu values, but %zu were given; fix: give the number of values that it has",
+                    name, unroll_session_count(s, name), count);
     return UNROLL_OK;
 }
 
-enum { PIECE = 1024 }; /* numbers on the stack at once */
+enum { PIECE = 1024 }; /* numbers on the stack at a time */
 
 static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
@@ -121,24 +133,24 @@ static unroll_status put(unroll_session *s, const struct buffer *b, const float 
     return UNROLL_OK;
 }
 
-unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t count)
+unroll_status unroll_session_read(unroll_session *s, const char *name, float *to, size_t count)
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
     return take(s, b, to, count);
 }
 
-/* States are inputs too, and checked as those are; weights may be anything, as an update may leave them. */
+/* States are checked like inputs. Weights may be anything, because an update may also leave anything. */
 static unroll_status check_states(const struct buffer *b, const char *name, const float *from, size_t count)
 {
     size_t i = 0;
     if (b->segment != SEG_CARRY || all_finite(from, count))
         return UNROLL_OK;
     while (isfinite(from[i])) i++;
-    return fail(UNROLL_DATA, "'%s' holds NaN or infinity at number %zu; fix: write finite numbers", name, i);
+    return fail(UNROLL_DATA, "'%s' contains NaN or infinity at index %zu; fix: write finite numbers", name, i);
 }
 
-unroll_status unroll_write(unroll_session *s, const char *name, const float *from, size_t count)
+unroll_status unroll_session_write(unroll_session *s, const char *name, const float *from, size_t count)
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
@@ -149,12 +161,12 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 
 /* ---- weights and gradients as a whole --------------------------------------------------- */
 
-/* Are they the bits that the session has? Looking is ten times cheaper than packing. Of many ranks none
- * looks: each has a share. */
+/* Compares the caller's weights with the session's bits, which is ten times cheaper than packing. With several ranks,
+ * *equal is false: each has only a share. */
 static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
 {
     float given[PIECE];
-    double here[PIECE]; /* reals, whichever they are */
+    double here[PIECE]; /* of either real type */
     size_t size = dtype_size(b->dtype);
     *equal = !is_one_of_many(s);
     for (size_t i = 0; i < count && *equal; i += PIECE) {
@@ -173,7 +185,7 @@ static unroll_status compare(unroll_session *s, const struct buffer *b, const fl
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
     struct unroll_model *m = s->model;
-    bool changed = false, own = true; /* the model's own memory, which then is as new */
+    bool changed = false, own = true; /* own: all come from the model's own memory, which is then up to date */
     TRY(session_check(s));
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
@@ -196,8 +208,10 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
     const struct unroll_model *m = s->model;
     TRY(session_check(s));
     if (s->config.mode != UNROLL_MODULE || s->config.updates)
-        return fail(UNROLL_USAGE,
-                    "gradients are read at once from modules (mode) without updates; fix: unroll_read of \"d.NAME\"");
+        return fail(
+            UNROLL_USAGE,
+            "all gradients can be read at once only in mode module with updates = 0; fix: use unroll_session_read of "
+            "\"d.NAME\"");
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         if (gradients[i])
@@ -208,13 +222,13 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
 
 /* ---- states, weights of the model, counters --------------------------------------------- */
 
-unroll_status unroll_clear_states(unroll_session *s)
+unroll_status unroll_session_reset(unroll_session *s)
 {
     TRY(session_check(s));
     return session_clear(s, SEG_CARRY);
 }
 
-/* Of many ranks each has its share. */
+/* With several ranks, each has only a share. */
 static unroll_status pull_shards(unroll_session *s)
 {
     const struct unroll_model *m = s->model;
@@ -242,7 +256,7 @@ unroll_status unroll_session_push(unroll_session *s)
     return UNROLL_OK;
 }
 
-/* Of sessions that train beside each other the one that ran last: it has what the others go on from. */
+/* Among sessions that train together, returns the one that ran last. It has the current counters. */
 static unroll_session *at_work(const unroll_session *s)
 {
     bool trains = s->config.mode == UNROLL_TRAIN && s->shared->trainer;
@@ -285,6 +299,8 @@ void unroll_session_set_loss_scale(unroll_session *s, double scale, int64_t upda
 
 uint64_t unroll_session_bytes(const unroll_session *s) { return s->device->bytes(s->executable); }
 
+const unroll_model *unroll_session_model(const unroll_session *s) { return s->model; }
+
 uint64_t unroll_session_memory_estimate(const unroll_session *s)
 {
     return s->device->memory_estimate(s->plan, session_threads(s));
@@ -292,30 +308,33 @@ uint64_t unroll_session_memory_estimate(const unroll_session *s)
 
 const char *unroll_session_isa(const unroll_session *s) { return s->device->isa(s->executable); }
 
-unroll_status unroll_session_span(unroll_session *s, double *seconds)
+unroll_status unroll_session_seconds(unroll_session *s, double *seconds)
 {
     TRY(session_check(s));
     if (!s->device->span)
-        return fail(UNROLL_UNSUPPORTED, "%s has no clock of its own; fix: take the time around calls", s->device->name);
+        return fail(UNROLL_UNSUPPORTED, "%s has no device clock; fix: measure the time around calls", s->device->name);
     return s->device->span(s->executable, seconds);
 }
 
-int unroll_session_divided(const unroll_session *s, double *part, int room, int *ranks)
+int unroll_session_shares(const unroll_session *s, double *part, int room, int *ranks)
 {
     *ranks = 0;
     return s->device->divided ? s->device->divided(s->executable, part, room, ranks) : 0;
 }
 
-int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
+bool unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
 {
+    if (sized_check(SIZED_RESULT(unroll_operation), operation) != UNROLL_OK)
+        return false;
     bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;
     const struct op_time *time = is_there ? s->device->time(s->executable, index) : NULL;
     if (!time)
-        return 0;
+        return false;
     const struct op *op = &s->plan->op[index];
-    *operation = (unroll_operation){.min = time->min, .seconds = time->seconds, .flops = op->flops, .runs = time->runs};
-    op_label(s->plan, op, operation->name, sizeof operation->name);
-    return 1;
+    unroll_operation all = {.min = time->min, .seconds = time->seconds, .flops = op->flops, .runs = time->runs};
+    op_label(s->plan, op, all.name, sizeof all.name);
+    sized_give(&all, sizeof all, operation);
+    return true;
 }
 
 int unroll_session_threads(const unroll_session *s) { return s->device->threads(s->executable); }

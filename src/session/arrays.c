@@ -1,4 +1,4 @@
-/* Arrays of NumPy's files through a session and back. */
+/* Runs arrays from NumPy files through a session and returns arrays. */
 #include "base/sized.h"
 #include "session/arrays.h"
 
@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "file/csv.h"
-#include "file/file_table.h"
+#include "io/csv.h"
+#include "convert/file_table.h"
+#include "model/units.h"
 #include "unroll_train.h"
 
-void unroll_arrays_begin(unroll_arrays_config *config, size_t size)
+#define GIVE_SHAPES "give arrays of the same steps and rows, in the shapes of the model"
+
+void unroll_run_config_begin(unroll_run_config *config, size_t size)
 {
-    const unroll_arrays_config standard = {.size = sizeof(unroll_arrays_config), .machine = unroll_machine_default()};
+    const unroll_run_config standard = {.size = sizeof(unroll_run_config), .machine = unroll_machine_default()};
     sized_begin(&standard, sizeof standard, config, size);
 }
 
@@ -47,7 +50,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
     }
 }
 
-/* "h0" of a model with one stack, else "h0.NAME". */
+/* "h0" if the model has one stack, else "h0.NAME". */
 static void name_state(const struct arrays *a, const struct stack *s, const char *state, char name[80])
 {
     snprintf(name, 80, a->stacks > 1 ? "%s.%s" : "%s", state, s->name);
@@ -57,11 +60,12 @@ const char *arrays_hint(const struct arrays *a)
 {
     return a->single        ? ""
            : a->batch_first ? "; fix: leave out `batch_first` if x is [steps, rows, ..]"
-                            : "; fix: `batch_first` if x is [rows, steps, ..]";
+                            : "; fix: set `batch_first` if x is [rows, steps, ..]";
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
 
+/* Returns whether the model reads or returns an array of this name. */
 static bool is_known(const struct arrays *a, const char *name)
 {
     static const char *const plain[] = {"x", "tokens", "lengths", "y"};
@@ -93,13 +97,14 @@ static unroll_status check_names(const struct arrays *a)
     for (int i = 0; i < npz_count(a->file); i++)
         if (*npz_at(a->file, i)->name && !is_known(a, npz_at(a->file, i)->name))
             return fail(UNROLL_DATA,
-                        "'%s': the array '%.80s' is none that this model knows; it knows x or tokens, "
-                        "lengths, y and states such as '%s'; fix: rename it, or leave it out",
+                        "'%s': the model has no array '%.80s'; it reads or writes x or tokens, lengths, y and states "
+                        "such as '%s'; fix: rename it, or leave it out",
                         a->path, npz_at(a->file, i)->name, first);
     return UNROLL_OK;
 }
 
-/* The array of tokens or numbers: by its name, or, if the model reads no other, the only one of a .npy. */
+/* Finds the array of tokens or numbers by its name. If the model reads only one kind, this may also be the array of a
+ * .npy. */
 static unroll_status find_input(const struct arrays *a, bool tokens, const struct tensor_view **found)
 {
     const char *name = tokens ? "tokens" : "x", *other = tokens ? "x" : "tokens";
@@ -109,16 +114,16 @@ static unroll_status find_input(const struct arrays *a, bool tokens, const struc
         *found = npz_at(a->file, 0);
     if (!*found)
         return fail(UNROLL_DATA, "'%s' has no array '%s', which the model reads%s", a->path, name,
-                    reads_other                ? " beside the other kind of input; fix: give a .npz of both"
+                    reads_other                ? " in addition to the other kind of input; fix: give a .npz of both"
                     : npz_find(a->file, other) ? "; it has the other kind of input"
                                                : "");
     if (!reads_other && npz_find(a->file, other))
-        return fail(UNROLL_DATA, "'%s' has both x and tokens; fix: leave out '%s', the model reads '%s'", a->path,
-                    other, name);
+        return fail(UNROLL_DATA, "'%s' has both x and tokens; fix: leave out '%s', because the model reads '%s'",
+                    a->path, other, name);
     return UNROLL_OK;
 }
 
-/* T and B from the shape; `inner` is the rank of one step of one row, 0 of single tokens. */
+/* Sets T and B from the shape. `inner` is the rank of one step of one row, 0 for single tokens. */
 static unroll_status read_extents(struct arrays *a, const struct tensor_view *v, int inner, bool tokens, uint32_t width)
 {
     char shape[SHAPE_TEXT];
@@ -128,22 +133,19 @@ static unroll_status read_extents(struct arrays *a, const struct tensor_view *v,
         return fail(UNROLL_DATA, "'%s': the input has the shape %s; fix: give [%s%s]", a->path,
                     tensor_view_shape(v, shape), a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
     if (inner && !scalars && v->shape[v->rank - 1] != width)
-        return fail(
-            UNROLL_DATA,
-            "'%s': the input has the shape %s; the model reads %u %s a step; fix: give arrays of the same steps and rows, in the shapes of the model",
-            a->path, tensor_view_shape(v, shape), (unsigned)width, tokens ? "tokens" : "numbers");
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u %s per step; fix: " GIVE_SHAPES,
+                    a->path, tensor_view_shape(v, shape), (unsigned)width, tokens ? "tokens" : "numbers");
     uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
     if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
-        return fail(
-            UNROLL_DATA,
-            "'%s': the input has the shape %s: no steps, no rows, or too many; fix: give arrays of the same steps and rows, in the shapes of the model",
-            a->path, tensor_view_shape(v, shape));
+        return fail(UNROLL_DATA,
+                    "'%s': the input has the shape %s, with no steps, no rows, or too many; fix: " GIVE_SHAPES, a->path,
+                    tensor_view_shape(v, shape));
     a->T = (int)T;
     a->B = (int)B;
     return UNROLL_OK;
 }
 
-/* [B, T, n bytes] to [T, B, n bytes], or back with T and B exchanged. */
+/* Transposes [rows, columns] of elements of `bytes` bytes. */
 static void transpose(const char *from, char *to, size_t rows, size_t columns, size_t bytes)
 {
     for (size_t r = 0; r < rows; r++)
@@ -151,19 +153,19 @@ static void transpose(const char *from, char *to, size_t rows, size_t columns, s
             memcpy(to + (c * rows + r) * bytes, from + (r * columns + c) * bytes, bytes);
 }
 
-/* Puts the file's name before what is wrong with an array. */
+/* Prepends the file's name to an error in its data. */
 static unroll_status name_file(const struct arrays *a, unroll_status status)
 {
     return status == UNROLL_DATA ? fail(status, "'%s': %s", a->path, unroll_last_error()) : status;
 }
 
-/* The elements of v, which messages call `name`, as floats or 32-bit integers; release(*to). */
+/* Returns the elements of v as floats or 32-bit integers; release(*to). Messages use `name`. */
 static unroll_status read_elements(const struct arrays *a, const struct tensor_view *v, const char *name, bool integers,
                                    void **to)
 {
     struct tensor_view named = *v;
     void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
-    named.name = name; /* the array of a .npy has none of its own */
+    named.name = name; /* the array of a .npy has no name */
     if (!elements)
         return fail(UNROLL_RESOURCE, "no memory for the array '%s'", name);
     unroll_status status =
@@ -176,7 +178,7 @@ static unroll_status read_elements(const struct arrays *a, const struct tensor_v
     return UNROLL_OK;
 }
 
-/* Between time-major and batch-first, where the file is that: [rows, columns, width] of 4 bytes each. */
+/* Exchanges time-major and batch-first order, [rows, columns, width] of 4 bytes each, if the file is batch-first. */
 static unroll_status turn(const struct arrays *a, void **elements, size_t rows, size_t columns, size_t width)
 {
     if (!a->batch_first || a->single)
@@ -190,7 +192,7 @@ static unroll_status turn(const struct arrays *a, void **elements, size_t rows, 
     return UNROLL_OK;
 }
 
-/* Tokens or numbers, `width` of them a step; of a model that reads no such nothing. */
+/* Reads tokens or numbers, `width` per step; 0: the model reads none. */
 static unroll_status read_input(struct arrays *a, bool tokens, int width)
 {
     const struct tensor_view *v;
@@ -208,20 +210,19 @@ static unroll_status read_input(struct arrays *a, bool tokens, int width)
     return status;
 }
 
-/* Both are of the same steps and rows. */
+/* Both must have the same steps and rows. */
 static unroll_status read_inputs(const struct unroll_model *m, struct arrays *a)
 {
     TRY(read_input(a, true, model_token_columns(m)));
     const int T = a->T, B = a->B;
     TRY(read_input(a, false, model_numbers(m)));
     if (a->tokens && (a->T != T || a->B != B))
-        return fail(
-            UNROLL_DATA,
-            "'%s': tokens have %d steps of %d rows, x has %d of %d; fix: give arrays of the same steps and rows, in the shapes of the model",
-            a->path, T, B, a->T, a->B);
+        return fail(UNROLL_DATA, "'%s': tokens have %d steps of %d rows, but x has %d of %d; fix: " GIVE_SHAPES,
+                    a->path, T, B, a->T, a->B);
     return UNROLL_OK;
 }
 
+/* Reads the lengths, one per row, if the file has them. */
 static unroll_status read_lengths(struct arrays *a)
 {
     const struct tensor_view *v = npz_find(a->file, "lengths");
@@ -230,23 +231,21 @@ static unroll_status read_lengths(struct arrays *a)
     if (!v)
         return UNROLL_OK;
     if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
-        return fail(
-            UNROLL_DATA,
-            "'%s': lengths have the shape %s; there are %d rows%s; fix: give arrays of the same steps and rows, in the shapes of the model",
-            a->path, tensor_view_shape(v, shape), a->B, arrays_hint(a));
+        return fail(UNROLL_DATA, "'%s': lengths have the shape %s, but there are %d rows%s; fix: " GIVE_SHAPES, a->path,
+                    tensor_view_shape(v, shape), a->B, arrays_hint(a));
     TRY(read_elements(a, v, v->name, true, &elements));
     a->lengths = elements;
     return UNROLL_OK;
 }
 
-unroll_status arrays_config_take(const unroll_arrays_config *given, unroll_arrays_config *config)
+unroll_status arrays_config_take(const unroll_run_config *given, unroll_run_config *config)
 {
-    *config = unroll_arrays_default();
-    return sized_take(SIZED_WITH(unroll_arrays_config, "unroll_arrays_default()", MACHINE_OF(unroll_arrays_config)),
+    *config = unroll_run_config_default();
+    return sized_take(SIZED_WITH(unroll_run_config, "unroll_run_config_default()", MACHINE_OF(unroll_run_config)),
                       given, config);
 }
 
-unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config, struct arrays *a)
+unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_run_config *config, struct arrays *a)
 {
     *a = (struct arrays){.model = m, .path = path, .batch_first = config->batch_first != 0};
     find_stacks(m, a);
@@ -271,14 +270,14 @@ void arrays_close(struct arrays *a)
 
 /* ---- states ---------------------------------------------------------------------------- */
 
-/* Plane k of a stack's states: the session's buffer of that layer and direction. */
+/* Names plane k of a stack's states: the session's buffer of its layer and direction. */
 static void name_plane(const struct stack *s, int k, const char *state, char name[48])
 {
     snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions],
              s->first_direction + k % s->directions ? ".reverse" : "");
 }
 
-/* [layers x directions, B, width], without B of one sequence. */
+/* [layers x directions, B, width], without B for a single sequence. */
 static void shape_state(const struct arrays *a, const struct stack *s, uint32_t width, struct tensor_view *v)
 {
     v->rank = a->single ? 2 : 3;
@@ -287,16 +286,17 @@ static void shape_state(const struct arrays *a, const struct stack *s, uint32_t 
     v->shape[2] = a->single ? 0 : width;
 }
 
-/* As inputs are checked by the session, which takes the states for what an earlier batch left. */
+/* States must be finite like inputs: the session treats them as the states after an earlier batch. */
 static unroll_status check_state(const struct arrays *a, const struct tensor_view *v, const float *numbers)
 {
     size_t i = 0, count = (size_t)tensor_view_count(v);
     while (i < count && isfinite(numbers[i])) i++;
     return i == count ? UNROLL_OK
-                      : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu; fix: give finite numbers",
+                      : fail(UNROLL_DATA, "'%s': '%s' contains NaN or infinity at index %zu; fix: give finite numbers",
                              a->path, v->name, i);
 }
 
+/* Checks a state of the file and writes it to the session, one plane per layer and direction. */
 static unroll_status write_state(const struct arrays *a, const struct stack *s, const struct tensor_view *v,
                                  const char *buffer, uint32_t width, unroll_session *session)
 {
@@ -308,20 +308,20 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
     bool fits = v->rank == wanted.rank && s->is_even;
     for (int i = 0; fits && i < v->rank; i++) fits = v->shape[i] == wanted.shape[i];
     if (!fits)
-        return fail(
-            UNROLL_DATA,
-            "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s; fix: give arrays of the same steps and rows, in the shapes of the model",
-            a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should), arrays_hint(a));
+        return fail(UNROLL_DATA,
+                    "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s; fix: " GIVE_SHAPES,
+                    a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should), arrays_hint(a));
     TRY(read_elements(a, v, v->name, false, &numbers));
     unroll_status status = check_state(a, v, numbers);
     for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {
         name_plane(s, k, buffer, name);
-        status = unroll_write(session, name, (const float *)numbers + (size_t)k * plane, plane);
+        status = unroll_session_write(session, name, (const float *)numbers + (size_t)k * plane, plane);
     }
     release(numbers);
     return status;
 }
 
+/* Writes the initial states that the file has. */
 static unroll_status write_states(const struct arrays *a, unroll_session *session)
 {
     char name[80];
@@ -341,7 +341,7 @@ static unroll_status write_states(const struct arrays *a, unroll_session *sessio
 
 /* ---- results --------------------------------------------------------------------------- */
 
-/* Takes `data` over. */
+/* Takes ownership of `data`. */
 static struct tensor_view *add_result(struct results *r, float *data, size_t count)
 {
     struct tensor_view *v = &r->view[r->count];
@@ -351,7 +351,7 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
     return v;
 }
 
-/* One answer for each sequence: [B, width], of one sequence [width]. */
+/* One result per sequence: [B, width], or [width] for a single sequence. */
 static void shape_answer(const struct arrays *a, size_t width, struct tensor_view *v)
 {
     v->rank = a->single ? 1 : 2;
@@ -359,7 +359,7 @@ static void shape_answer(const struct arrays *a, size_t width, struct tensor_vie
     v->shape[1] = a->single ? 0 : width;
 }
 
-/* What a layer gives that is an output. */
+/* Reads the output of a layer. */
 static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
     char name[32];
@@ -374,7 +374,7 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     void *results = allocate_zeroed(count, sizeof(float));
     float *y = results;
     unroll_status status =
-        y ? unroll_read(session, name, y, count) : fail(UNROLL_RESOURCE, "no memory for the results");
+        y ? unroll_session_read(session, name, y, count) : fail(UNROLL_RESOURCE, "no memory for the results");
     for (size_t b = 0; b < rows && a->lengths && !pooled && status == UNROLL_OK; b++)
         for (size_t t = (size_t)a->lengths[b]; t < steps; t++) memset(y + (t * rows + b) * width, 0, width * sizeof *y);
     if (status == UNROLL_OK)
@@ -396,6 +396,7 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     return UNROLL_OK;
 }
 
+/* Reads the last states of a stack, unless its layers differ in width. */
 static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array, const char *buffer,
                                 uint32_t width, unroll_session *session, struct results *r)
 {
@@ -407,7 +408,7 @@ static unroll_status take_state(const struct arrays *a, const struct stack *s, c
     unroll_status status = state ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the last states");
     for (size_t k = 0; k < planes && status == UNROLL_OK; k++) {
         name_plane(s, (int)k, buffer, name);
-        status = unroll_read(session, name, state + k * plane, plane);
+        status = unroll_session_read(session, name, state + k * plane, plane);
     }
     if (status != UNROLL_OK) {
         release(state);
@@ -449,21 +450,22 @@ void results_free(struct results *r)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_arrays_config *config, struct results *r)
+unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_run_config *config, struct results *r)
 {
     const unroll_batch batch = {.size = sizeof batch, .tokens = a->tokens, .inputs = a->inputs, .lengths = a->lengths};
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     unroll_session *session;
     c.steps = a->T;
     c.rows = a->B;
     c.lengths = a->lengths != NULL;
     c.machine = config->machine;
+    c.raw = 1; /* the caller has chosen the model */
     TRY(unroll_session_new(m, &c, &session));
     unroll_status status = results_new(r);
     if (status == UNROLL_OK)
         status = write_states(a, session);
     if (status == UNROLL_OK)
-        status = name_file(a, unroll_forward(session, &batch));
+        status = name_file(a, unroll_session_forward(session, &batch));
     if (status == UNROLL_OK)
         status = take_results(a, session, r);
     unroll_session_free(session);
@@ -472,7 +474,7 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     return status;
 }
 
-static void report_written(const struct results *r, int count, const unroll_arrays_config *config)
+static void report_written(const struct results *r, int count, const unroll_run_config *config)
 {
     char line[320], shape[SHAPE_TEXT];
     for (int i = 0; i < count && config->report; i++) {
@@ -481,7 +483,7 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
-/* A .npy or .csv holds y alone: not for models whose outputs are in other arrays, too. */
+/* A .npy or .csv contains only y: fails if the model has outputs in other arrays, too. */
 static unroll_status check_single(const unroll_model *m, const char *path)
 {
     char other[80] = "";
@@ -493,26 +495,34 @@ static unroll_status check_single(const unroll_model *m, const char *path)
             snprintf(other, sizeof other, "%.79s", m->signature[i].array);
     return !*other ? UNROLL_OK
                    : fail(UNROLL_USAGE,
-                          "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
-                          "which holds all arrays",
+                          "'%s' can store only y, but the model also outputs %s; fix: write a .npz, which stores all "
+                          "arrays",
                           path, other);
 }
 
-unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
-                         const unroll_arrays_config *given)
+unroll_status arrays_model(unroll_model **model, const unroll_run_config *config, unroll_model **own)
+{
+    TRY(units_take(model, config->raw, config->series, true, own));
+    unroll_status status = units_check_dtype(*model, config->machine.dtype);
+    if (status != UNROLL_OK)
+        unroll_model_free(*own);
+    return status;
+}
+
+/* Runs the sequences of one file and writes the results to another. */
+static unroll_status run_file(unroll_model *model, const char *inputs, const char *outputs,
+                              const unroll_run_config *config)
 {
     struct arrays a;
     struct results r;
-    unroll_arrays_config taken, *config = &taken;
-    TRY(arrays_config_take(given, config));
     bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
     if (!archive)
         TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
     unroll_status status =
         lines && a.B > 1 ? fail(UNROLL_UNSUPPORTED,
-                                "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
-                                ".npy or a .npz",
+                                "'%s': a table of steps and values stores one sequence, but '%s' has %d; fix: write "
+                                "a .npy or a .npz",
                                 outputs, inputs, a.B)
                          : arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
@@ -524,5 +534,17 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
         results_free(&r);
     }
     arrays_close(&a);
+    return status;
+}
+
+unroll_status unroll_model_run(unroll_model *model, const char *inputs, const char *outputs,
+                               const unroll_run_config *given)
+{
+    unroll_run_config config;
+    unroll_model *own;
+    TRY(arrays_config_take(given, &config));
+    TRY(arrays_model(&model, &config, &own));
+    unroll_status status = run_file(model, inputs, outputs, &config);
+    unroll_model_free(own);
     return status;
 }

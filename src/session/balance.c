@@ -1,12 +1,11 @@
-#include "session/balance.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/rates.h"
+#include "plan/passes/rates.h"
 #include "session/mesh.h"
-#include "session/session.h"
 
 enum { MOST_RESTS = 6 };
 
@@ -14,12 +13,12 @@ struct balance {
     struct unroll_model *model;
     unroll_comm *comm;
     int ranks, updates;
-    int rests, times; /* windows until the next look; how often shares have changed */
+    int rests, times; /* windows until the next check; number of times the shares have changed */
     double seconds;   /* of this rank in this window */
     struct pace pace;
-    double *rate, *found; /* [ranks] FLOP/s that the shares are by, that were measured */
+    double *rate, *found; /* [ranks] FLOP/s: those of the current shares, those measured */
     double *all;          /* [ranks] seconds of a window */
-    double *work, *other; /* [ranks] FLOPs of an update, as it is divided, 0: not known yet; as it could be */
+    double *work, *other; /* [ranks] FLOPs of an update: with the current shares, 0 if not computed; with new shares */
 };
 
 unroll_status balance_new(unroll_session *s, struct balance **balance)
@@ -32,8 +31,8 @@ unroll_status balance_new(unroll_session *s, struct balance **balance)
     const int ranks = unroll_comm_ranks(s->config.machine.comm);
     if (c->mesh[M_BATCH] * c->mesh[M_LAYER] != ranks || c->workers > 1 || c->shards > 1)
         return fail(UNROLL_UNSUPPORTED,
-                    "balance: rows and layers are divided anew among ranks that divide nothing else; "
-                    "fix: leave out other cuts, workers and exact");
+                    "balance: only rows and layers can be redistributed among ranks; fix: leave out other cuts, "
+                    "workers and exact");
     TRY(ALLOCATE(b, 1, "for rates of ranks"));
     *balance = b;
     b->model = s->model;
@@ -50,14 +49,14 @@ unroll_status balance_new(unroll_session *s, struct balance **balance)
 
 void balance_free(struct balance *b)
 {
-    if (b && b->model->rate == b->rate)
-        b->model->rate = NULL;
+    if (b && b->model->runtime.rate == b->rate)
+        b->model->runtime.rate = NULL;
     if (b)
         release(b->rate);
     release(b);
 }
 
-/* FLOPs of an update of each rank, by these rates. */
+/* Computes the FLOPs of an update on each rank for these rates. */
 static unroll_status divide_work(const struct balance *b, const unroll_session *s, const double *rate, double *work)
 {
     for (int i = 0; i < b->ranks; i++) {
@@ -73,7 +72,7 @@ static unroll_status divide_work(const struct balance *b, const unroll_session *
     return UNROLL_OK;
 }
 
-/* Of the rank that is done last, as fast as ranks were found to be. */
+/* Returns the seconds of the slowest rank at the measured rates. */
 static double longest(const struct balance *b, const double *work)
 {
     double most = 0;
@@ -105,8 +104,8 @@ unroll_status balance_update(struct balance *b, const unroll_session *s, double 
         return UNROLL_OK;
     memcpy(b->work, b->other, (size_t)b->ranks * sizeof *b->work);
     memcpy(b->rate, b->found, (size_t)b->ranks * sizeof *b->rate);
-    b->model->rate = b->rate;
-    b->rests = PACE_WINDOWS << (b->times < MOST_RESTS ? b->times : MOST_RESTS); /* rates may go to and fro */
+    b->model->runtime.rate = b->rate;
+    b->rests = PACE_WINDOWS << (b->times < MOST_RESTS ? b->times : MOST_RESTS); /* rates may alternate */
     b->times++;
     *divides = true;
     return UNROLL_OK;

@@ -1,15 +1,15 @@
-/* A batch comes into a session: checked before anything changes, then this rank's rows in the device's buffers. */
+/* Checks a batch before anything changes, then copies this rank's rows to the device's buffers. */
 #include "base/finite.h"
 #include "base/status.h"
-#include "losses/loss.h"
-#include "session/session.h"
+#include "nn/losses/loss.h"
+#include "session/session_state.h"
 #include "session/weights.h"
 #include <math.h>
 #include <string.h>
 
 size_t batch_place(const unroll_session *s, int t, uint32_t row) { return (size_t)t * (size_t)s->config.rows + row; }
 
-/* Of targets: one for each sequence behind a pool. */
+/* Steps of the targets: one per sequence after a pool. */
 static int target_steps(const unroll_session *s) { return model_is_pooled(s->model) ? 1 : s->config.steps; }
 
 bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row)
@@ -24,7 +24,8 @@ static unroll_status want(const void *array, bool wanted, const char *name)
     if (!wanted && array)
         return fail(
             UNROLL_USAGE,
-            "the batch has %s, which this session was not made for; fix: leave it out, or make the session with it",
+            "the batch has %s, which this session was not created for; fix: leave it out, or create the session with "
+            "it",
             name);
     return UNROLL_OK;
 }
@@ -42,7 +43,7 @@ static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b
     return want(b->reset, s->config.resets, "reset");
 }
 
-/* One of the columns that lie side by side in an array [T, B, columns]. */
+/* One of the columns of an array [T, B, columns]. */
 struct integers {
     const int32_t *at;
     size_t columns;
@@ -59,7 +60,8 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
             if (batch_counts(s, b, t, row) && (n < min || n > max))
                 return fail(
                     UNROLL_DATA,
-                    "%s[t=%d, row=%d%s] = %d is outside %d..%d; fix: numbers in this range; open the data with the model",
+                    "%s[t=%d, row=%d%s] = %d is outside %d..%d; fix: use numbers in this range, and open the data "
+                    "with the model",
                     a->name, t, row, a->called, n, min, max);
         }
     return UNROLL_OK;
@@ -82,7 +84,7 @@ static unroll_status check_tokens(const unroll_session *s, const unroll_batch *b
 
 static unroll_status refuse_number(const char *name, int t, int row, int i, const float *x)
 {
-    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s; fix: finite numbers", name, t, row, i,
+    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s; fix: use finite numbers", name, t, row, i,
                 isnan(x[i]) ? "NaN" : "infinite");
 }
 
@@ -98,7 +100,7 @@ static unroll_status check_inputs(const unroll_session *s, const unroll_batch *b
     return UNROLL_OK;
 }
 
-/* Numbers that a loss has no value for; NaN is a target that does not count. */
+/* Refuses numbers outside the loss's domain; NaN marks a target that does not count. */
 static unroll_status check_targets(const unroll_session *s, const unroll_batch *b, const float *y, int width)
 {
     const struct loss *loss = loss_at(s->model->loss.index);
@@ -114,9 +116,27 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
                 if (!any && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
                     return fail(
                         UNROLL_DATA,
-                        "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'; fix: targets in this range, or another loss",
+                        "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'; fix: use targets in "
+                        "this range, or another loss",
                         t, row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
             }
+    return UNROLL_OK;
+}
+
+/* Refuses labels without steps: the loss of a row would be that of fewer labels. */
+static unroll_status check_labels(const unroll_session *s, const unroll_batch *b)
+{
+    const struct loss *loss = loss_at(s->model->loss.index);
+    if (!b->targets || !loss->of_sequences || model_has_chain(s->model))
+        return UNROLL_OK;
+    for (int row = 0; b->lengths && row < s->config.rows; row++)
+        if (b->lengths[row] > 0 && b->lengths[row] < s->config.steps &&
+            b->targets[batch_place(s, b->lengths[row] - 1, (uint32_t)row)] > 0 &&
+            b->targets[batch_place(s, b->lengths[row], (uint32_t)row)] > 0)
+            return fail(UNROLL_DATA,
+                        "targets[row=%d] has more labels than the %d steps of the row; fix: end the labels with 0, or "
+                        "set targets[t=0, row=%d] = -1 to leave the row out",
+                        row, b->lengths[row], row);
     return UNROLL_OK;
 }
 
@@ -126,21 +146,22 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
     TRY(check_arrays(s, b));
     for (int row = 0; b->lengths && row < s->config.rows; row++)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
-            return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d; fix: lengths in this range", row,
+            return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d; fix: use lengths in this range", row,
                         b->lengths[row], s->config.steps);
     TRY(check_tokens(s, b));
     TRY(check_integers(s, b, &(struct integers){b->targets, 1, target_steps(s), "targets", ""}, -1, outputs - 1));
+    TRY(check_labels(s, b));
     TRY(check_inputs(s, b, b->inputs, model_numbers(s->model)));
     return check_targets(s, b, b->target_values, unroll_model_targets(s->model));
 }
 
-/* Arrays of the whole batch: a rank takes its own rows, and of them its own steps. */
+/* Arrays hold the whole batch; a rank reads its own rows and steps. */
 static size_t row_of(const unroll_session *s, int t, uint32_t row)
 {
     return batch_place(s, t, s->plan->first_row + row);
 }
 
-/* Of an array of so many steps. */
+/* The steps [first, end) of an array. */
 struct range_of_steps {
     int first, end;
 };
@@ -148,7 +169,7 @@ struct range_of_steps {
 static struct range_of_steps own_steps(const unroll_session *s, int steps)
 {
     const struct plan *p = s->plan;
-    if (steps != s->config.steps) /* one for each sequence */
+    if (steps != s->config.steps) /* one per sequence */
         return (struct range_of_steps){0, steps};
     return (struct range_of_steps){(int)p->first_step, (int)(p->first_step + p->steps)};
 }
@@ -175,7 +196,7 @@ static void take_tokens(unroll_session *s, const unroll_batch *b)
             take_integers(s, b, from++, columns, column_buffer(m, i, name), s->config.steps);
 }
 
-/* What lies beyond a row's length becomes zero where something reads it, so that nothing there can reach a sum. */
+/* Sets the steps after a row's end to zero if the device reads them, so that they cannot affect a sum. */
 static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, int steps,
                         size_t width)
 {

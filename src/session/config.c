@@ -1,9 +1,8 @@
-/* What a session asks of its plan: the checks of a configuration, and the facts of a device that the plan is made for.
- * No plan is made here. */
-#include "base/processor.h"
+/* Converts a session's configuration to that of its plan: checks, and the device's traits. No plan is made here. */
+#include "base/system/processor.h"
 #include "base/status.h"
-#include "losses/loss.h"
-#include "optim/optim.h"
+#include "nn/losses/loss.h"
+#include "nn/optim/optim.h"
 #include "session/mesh.h"
 #include <math.h>
 #include <string.h>
@@ -16,30 +15,33 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
                                            [UNROLL_MODULE] = MODE_MODULE};
     const unroll_machine *m = &c->machine;
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
-        return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more; fix: values of 1 or more",
-                    c->steps, c->rows, c->shards);
+        return fail(UNROLL_USAGE,
+                    "steps = %d, rows = %d and shards = %d must be 1 or more; fix: use values of 1 or more", c->steps,
+                    c->rows, c->shards);
     if (m->exact < 0 || (m->exact && c->shards != 1 && c->shards != m->exact))
-        return fail(UNROLL_USAGE, "exact = %d and shards = %d; fix: exact alone, 1 to as many as there are rows",
-                    m->exact, c->shards);
+        return fail(UNROLL_USAGE,
+                    "exact = %d and shards = %d disagree; fix: set only exact, to at most the number of rows", m->exact,
+                    c->shards);
     if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
         return fail(UNROLL_USAGE,
-                    "mode = %d is none of the modes; fix: UNROLL_INFER, UNROLL_EVAL, UNROLL_TRAIN or UNROLL_MODULE",
+                    "mode = %d is unknown; fix: choose one of UNROLL_INFER, UNROLL_EVAL, UNROLL_TRAIN or UNROLL_MODULE",
                     (int)c->mode);
     if (c->mode == UNROLL_MODULE && c->stateful)
         return fail(UNROLL_UNSUPPORTED,
-                    "a module does not carry states: read \"hn..\" and write \"h0..\"; fix: stateful = 0");
+                    "mode = UNROLL_MODULE cannot be stateful; fix: set stateful = 0, then read \"hn..\" and write "
+                    "\"h0..\"");
     if (c->updates && c->mode != UNROLL_MODULE)
         return fail(
             UNROLL_USAGE,
-            "updates = 1 is for modules (mode): a session that trains updates anyway, others never; fix: updates = 0");
+            "updates = 1 requires mode = UNROLL_MODULE; other sessions update if they train; fix: set updates = 0");
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = m->precision && !strcmp(m->precision, "fp64") ? DTYPE_F64 : DTYPE_F32;
     TRY(weights_choose(m->dtype, &p->weights));
     if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
         return fail(UNROLL_UNSUPPORTED,
-                    "dtype = %s: gradients are computed with fp32 weights alone; fix: train in "
-                    "fp32, and run or evaluate the model in %s",
+                    "dtype = %s: gradients require fp32 weights; fix: train in fp32, and run or evaluate the model "
+                    "in %s",
                     m->dtype, m->dtype);
     p->T = (uint32_t)c->steps;
     p->B = (uint32_t)c->rows;
@@ -72,27 +74,27 @@ unroll_status session_check_loss(const struct unroll_model *m, const unroll_sess
     double sum = 0;
     if (c->label_smoothing == 0 && !c->class_weights)
         return UNROLL_OK;
-    if (c->mode != UNROLL_TRAIN || !loss || !loss->of_classes)
+    if (c->mode != UNROLL_TRAIN || !loss || !loss->of_classes || loss->of_sequences)
         return fail(UNROLL_USAGE,
-                    "label_smoothing and class_weights are for training with a loss of classes, not %s with loss = "
-                    "'%s'; fix: leave them out",
+                    "label_smoothing and class_weights require training with a classification loss, not %s with loss "
+                    "= '%s'; fix: leave them out",
                     c->mode == UNROLL_TRAIN ? "training" : "mode infer, eval or module", m->loss.text);
     if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
-        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1; fix: 0 to 0.9",
+        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1; fix: choose a value from 0 to 0.9",
                     (double)c->label_smoothing);
     for (int i = 0; c->class_weights && i < unroll_model_outputs(m); i++) {
         const float w = c->class_weights[i];
         if (!(w >= 0 && isfinite(w)))
             return fail(
                 UNROLL_USAGE,
-                "class_weights[%d] = %g is no weight: 0 or more, and finite; fix: weights of 0 or more, at least one above 0",
+                "class_weights[%d] = %g must be finite and 0 or more; fix: use weights of 0 or more, at least one "
+                "above 0",
                 i, (double)w);
         sum += (double)w;
     }
     return !c->class_weights || sum > 0
                ? UNROLL_OK
-               : fail(UNROLL_USAGE,
-                      "class_weights are all 0: nothing counts; fix: weights of 0 or more, at least one above 0");
+               : fail(UNROLL_USAGE, "class_weights are all 0; fix: use weights of 0 or more, at least one above 0");
 }
 
 void session_suit_device(const struct device *device, const char *isa, int threads, const struct unroll_model *model,

@@ -35,20 +35,20 @@ static bool locate_parameter(const struct device *device, void *executable, cons
         struct bad bad = first_bad(device, executable, b);
         if (bad.index < 0)
             continue;
-        snprintf(room, size, "the weight '%s' is %s at number %lld", b->name, bad.kind, (long long)bad.index);
+        snprintf(room, size, "the weight '%s' is %s at index %lld", b->name, bad.kind, (long long)bad.index);
         return true;
     }
     return false;
 }
 
-/* A bad number of a layer; t < 0: there is none. */
+/* A bad number in a layer; t < 0: none. */
 struct place {
     int64_t t, row, unit;
     int direction;
     const char *what, *name, *kind;
 };
 
-/* Of g [T, B, G, U]. Rows and steps beyond a length are zero and never bad. */
+/* Searches g [T, B, G, U]. Steps after a row's end are zero and never bad. */
 static struct place bad_gate(const struct device *device, void *executable, const struct plan *p, int layer,
                              int direction)
 {
@@ -69,8 +69,8 @@ static struct place bad_gate(const struct device *device, void *executable, cons
         bad.kind};
 }
 
-/* Of y [T, B, K] of a recurrent layer, with both directions side by side: sums of which a cell saves nothing are
- * gone, but not what they made. */
+/* Searches y [T, B, K] of a recurrent layer, with its directions concatenated. A cell does not save all of its sums,
+ * but y contains their results. */
 static struct place bad_output(const struct device *device, void *executable, const struct plan *p, int layer)
 {
     char name[32];
@@ -88,7 +88,8 @@ static struct place bad_output(const struct device *device, void *executable, co
                           "state",          l->cell->state[0], bad.kind};
 }
 
-/* The earliest in time; of one step the gates, from which its state is made. */
+/* Finds the earliest step with a bad number. Within a step the gates come first, because the state is computed from
+ * them. */
 static bool locate_in_layer(const struct device *device, void *executable, const struct plan *p, int layer, char *room,
                             size_t size)
 {
@@ -108,7 +109,7 @@ static bool locate_in_layer(const struct device *device, void *executable, const
     return true;
 }
 
-/* The first bad number of [T, B, N] by name. */
+/* Returns the first bad number of the buffer `name` [T, B, N]. */
 static struct place bad_in_rows(const struct device *device, void *executable, const struct plan *p, const char *name)
 {
     int index = plan_find_buffer(p, name);
@@ -123,8 +124,9 @@ static struct place bad_in_rows(const struct device *device, void *executable, c
         .t = row / b->size[1], .row = row % b->size[1], .unit = bad.index % b->size[2], .kind = bad.kind};
 }
 
-/* What enters the activation of a layer without cell, or what a linear one gives; of the last, whose results the loss
- * has made its gradient of, that: of one bad result a whole row may be bad there. */
+/* Searches the input of the activation of a layer without a cell, or the output of a linear one. The loss has
+ * overwritten the last layer's results with their gradient. There one bad result may affect a whole row, so the output
+ * is not reported. */
 static bool locate_in_rows(const struct device *device, void *executable, const struct plan *p, int layer, char *room,
                            size_t size)
 {
@@ -148,7 +150,7 @@ void locate_in_forward(const struct device *device, void *executable, const stru
 {
     *room = 0;
     if (locate_parameter(device, executable, p, room, size) || p->config.mode != MODE_TRAIN)
-        return; /* without a backward the gates' memory is used again */
+        return; /* without a backward pass the gates' memory is reused */
     if (p->config.checkpoint && p->config.chunks > 1) {
         snprintf(room, size, "unknown, because earlier steps are not kept (checkpoint_time)");
         return;

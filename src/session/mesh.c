@@ -2,7 +2,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
-#include "comm/ucx.h"
+#include "comm/transport.h"
+#include "base/extension.h"
 #include "device/device_list.h"
 #include "session/weights.h"
 #include <string.h>
@@ -14,11 +15,25 @@ unroll_status unroll_comm_open(const char *transport, double timeout, unroll_com
     return comm_open(transport, timeout, comm);
 }
 
-unroll_status unroll_ucx_address(char text[UNROLL_ADDRESS]) { return comm_ucx_address(text); }
-unroll_status unroll_ucx_open(int64_t number, int rank, int ranks, const char *const *addresses, double timeout,
-                              unroll_comm **comm)
+static unroll_status find_worlds(const struct world_row **worlds)
 {
-    return comm_ucx_open(number, rank, ranks, addresses, timeout, comm);
+    *worlds = extension_row("world", 0);
+    return *worlds ? UNROLL_OK : extension_refuse("world", "");
+}
+
+unroll_status unroll_comm_address(char text[UNROLL_ADDRESS])
+{
+    const struct world_row *worlds;
+    TRY(find_worlds(&worlds));
+    return worlds->address(text);
+}
+
+unroll_status unroll_comm_open_world(int64_t number, int rank, int ranks, const char *const *addresses, double timeout,
+                                     unroll_comm **comm)
+{
+    const struct world_row *worlds;
+    TRY(find_worlds(&worlds));
+    return worlds->open(number, rank, ranks, addresses, timeout, comm);
 }
 
 void unroll_comm_interrupt(unroll_comm *comm) { comm_interrupt(comm); }
@@ -47,7 +62,7 @@ unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
     for (int i = 0; i < comm_ranks(comm) && i < RANKS_MAX; i++) world[i] = i;
     unroll_status status = comm_all_reduce(comm, world, comm_ranks(comm), TAG_CONTROL | 3, numbers, (size_t)count, 1);
     if (status == UNROLL_COMMUNICATION)
-        set_error("'all_reduce' of what the ranks tell each other: %s", unroll_last_error());
+        set_error("'all_reduce' of control values: %s", unroll_last_error());
     return status;
 }
 
@@ -66,16 +81,17 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     long product = 1;
     if (workers < 1 || workers > RANKS_MAX || ranks_along(m->split.batch) > RANKS_MAX)
         return fail(UNROLL_USAGE,
-                    "%d workers of %d ranks along batch: 1 to %d are possible; fix: a number in this range", workers,
+                    "%d workers of %d ranks along batch are outside 1..%d; fix: use numbers in this range", workers,
                     ranks_along(m->split.batch), RANKS_MAX);
     if (workers > 1 && m->exact)
-        return fail(UNROLL_UNSUPPORTED, "exact: workers add no gradients of each other, so they have not the bits of "
-                                        "one process; fix: leave out exact, or the workers");
+        return fail(UNROLL_UNSUPPORTED,
+                    "exact: workers do not sum their gradients, so their results differ from those of one process; "
+                    "fix: leave out exact, or the workers");
     p->workers = p->mode >= MODE_TRAIN ? workers : 1;
     for (int i = 0; i < M_N; i++) {
         if (sizes[i] < 1 || sizes[i] > RANKS_MAX)
             return fail(UNROLL_USAGE,
-                        "%d ranks along an axis of the mesh: 1 to %d are possible; fix: a number in this range",
+                        "%d ranks along an axis of the mesh are outside 1..%d; fix: use a number in this range",
                         sizes[i], RANKS_MAX);
         product *= sizes[i];
         p->mesh[i] = sizes[i];
@@ -85,7 +101,7 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
                     "the mesh batch=%d,time=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
                     "ranks as the mesh has (mpirun -n %ld), or cut for %d (`split` batch=%d)",
                     sizes[M_BATCH], sizes[M_TIME], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
-                    ranks == 1 ? "is here" : "were started", product, ranks, ranks);
+                    ranks == 1 ? "is running" : "were started", product, ranks, ranks);
     mesh_coordinate(sizes, rank, p->at);
     TRY(algorithm_find(m->sum, m->exact > 0, &p->sum));
     p->exact = m->exact > 0;
@@ -117,7 +133,7 @@ unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c,
 {
     *ranks = 1;
     for (int m = 0; m < M_N; m++) *ranks *= c.mesh[m];
-    for (int rank = 0; rank < *ranks; rank++) { /* the first is refused if they are too many */
+    for (int rank = 0; rank < *ranks; rank++) { /* plan_new fails for rank 0 if there are too many */
         plan_config_at(&c, rank);
         TRY(plan_new(model, &c, &plans[rank]));
     }
@@ -146,10 +162,10 @@ unroll_status mesh_join(const struct unroll_session *s)
     return status;
 }
 
-/* What it computes: of its shape the sizes of its parameters say enough. */
+/* Hashes what the layer computes. The sizes of its parameters represent its shape. */
 static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int index)
 {
-    unroll_layer l;
+    unroll_layer l = {.size = sizeof l};
     if (unroll_model_layer(model, index, &l) != UNROLL_OK)
         return hash;
     const int numbers[] = {l.reverse, l.input_forget, l.sources};
@@ -160,13 +176,14 @@ static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int 
     return hash_text(hash_text(hash_text(hash_text(hash, l.kind), l.activations), l.activation), l.pool);
 }
 
-/* Of a device what others must know of it. */
+/* Hashes the traits of a device that other ranks depend on. */
 static uint64_t hash_traits(uint64_t hash, const struct device_traits *t)
 {
     const uint64_t numbers[] = {t->operands != NULL, t->splits, t->rounds, t->rendezvous};
     return hash_bytes(hash, numbers, sizeof numbers);
 }
 
+/* Hashes everything that must be equal on all ranks. */
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = {c->mode,
@@ -205,9 +222,9 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
     return hash_text(hash, model->loss.text);
 }
 
-/* ---- shares ---------------------------------------------------------------------------- */
+/* ---- shares of a buffer --------------------------------------------------------------- */
 
-/* A rank's part of a buffer; here = 0: it has none, or another rank has the same. */
+/* A rank's part of a buffer; here = 0: it has none, or another rank provides it. */
 struct slice {
     int32_t here;
     uint32_t first[BUFFER_AXES], count[BUFFER_AXES];
@@ -239,7 +256,8 @@ static struct slice slice_of(const struct plan *p, const struct buffer *b)
     return slice;
 }
 
-/* Of a worker's ranks that hold the same the first is the owner. Which layers a rank has shows in what it uses. */
+/* The first of a worker's ranks with the same part owns it. The axis of layers is not compared: a rank of another stage
+ * does not use the buffer. */
 static bool is_owner(const struct plan *p, const struct buffer *b, int worker)
 {
     for (int m = 0; m < M_N; m++)
@@ -254,7 +272,7 @@ static size_t slice_size(const struct slice *slice)
     return (size_t)slice->count[0] * slice->count[1] * slice->count[2] * slice->count[3];
 }
 
-/* Between a share, contiguous, and its places in the whole. */
+/* Copies between a contiguous share and its elements in the whole buffer. */
 static void move_slice(const struct buffer *b, const struct slice *slice, float *shard, float *whole, bool to_whole)
 {
     size_t size[BUFFER_AXES], last = (size_t)b->rank - 1, run = slice->count[last], at[BUFFER_AXES] = {0};
@@ -267,7 +285,7 @@ static void move_slice(const struct buffer *b, const struct slice *slice, float 
     }
 }
 
-/* The share as floats, of what the device has or of `own`; the caller releases it. */
+/* Returns the share as floats, from the device or a copy of `own`. The caller releases it. */
 static unroll_status read_shard(unroll_session *s, const struct buffer *b, const float *own, float **shard)
 {
     size_t n = b->bytes / dtype_size(b->dtype);
@@ -303,6 +321,7 @@ static unroll_status take_shard(unroll_session *s, const struct buffer *b, int r
     return status;
 }
 
+/* Sends this rank's part to rank `to`, or copies it to `whole` on that rank. */
 static unroll_status give_shard(unroll_session *s, const struct buffer *b, int to, const float *own,
                                 struct slice *slice, float *whole)
 {
@@ -363,7 +382,7 @@ void mesh_share(const unroll_session *s, const struct buffer *b, const float *wh
 {
     struct slice slice = slice_of(s->plan, b);
     if (b->bytes)
-        move_slice(b, &slice, share, (float *)whole, false); /* which only reads it */
+        move_slice(b, &slice, share, (float *)whole, false); /* move_slice only reads it */
 }
 
 unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const float *whole)

@@ -1,12 +1,13 @@
-/* A hash of what each rank holds, told to all; ranks whose coordinates differ along the batch alone are replicas. */
-#include "session/replicas.h"
+/* Hashes the data of each rank and exchanges the hashes. Ranks whose coordinates differ only along the batch are
+ * replicas. */
+#include "session/session.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "session/mesh.h"
 
-enum { PIECE = 16384 }; /* bytes on the stack at once */
+enum { PIECE = 16384 }; /* bytes on the stack at a time */
 
 static unroll_status hash_buffer(unroll_session *s, const struct buffer *b, uint64_t *hash)
 {
@@ -34,11 +35,11 @@ static bool are_replicas(const struct plan *p, int a, int b)
     int at[2][M_N];
     mesh_coordinate(p->config.mesh, a, at[0]);
     mesh_coordinate(p->config.mesh, b, at[1]);
-    for (int i = 0; i < 2; i++) at[i][M_BATCH] /= plan_batch_ranks(p); /* the worker: others go their own ways */
+    for (int i = 0; i < 2; i++) at[i][M_BATCH] /= plan_batch_ranks(p); /* the worker: workers need not be equal */
     return memcmp(at[0], at[1], sizeof at[0]) == 0;
 }
 
-/* hash: two numbers of each rank, which hold 32 bits. */
+/* hash: two numbers per rank, 32 bits in each. */
 static void judge(const struct plan *p, const double *hash, int count, int *rank, int *ranks)
 {
     *rank = -1, *ranks = 0;

@@ -1,22 +1,23 @@
-/* Sessions: a model, a plan and an executable of it on a device, behind the public interface. Made and freed here;
- * batches come in in batch.c, parts are run in session_run.c. No kernel and no strategy is known here. */
-#include "base/processor.h"
+/* Sessions: a model, its plan and the plan's executable on a device. This file creates and frees them; batch.c takes
+ * batches, and session_run.c runs them. It does not depend on kernels or strategies. */
+#include "base/system/processor.h"
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/system/process.h"
 #include "base/sized.h"
 #include "base/status.h"
 #include "comm/comm.h"
 #include "device/measure.h"
-#include "session/session_estimate.h"
-#include "session/mesh.h"
+#include "model/units.h"
 #include "session/session.h"
+#include "session/mesh.h"
+#include "session/session_state.h"
 #include "session/weights.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- making one ------------------------------------------------------------------------ */
+/* ---- creating a session ----------------------------------------------------------------- */
 
-void unroll_session_begin(unroll_session_config *config, size_t size)
+void unroll_session_config_begin(unroll_session_config *config, size_t size)
 {
     const unroll_session_config standard = {.size = sizeof(unroll_session_config),
                                             .mode = UNROLL_INFER,
@@ -54,8 +55,8 @@ unroll_status session_check(const unroll_session *s)
     if (!s->device->forks)
         return refuse_forked(s->device->name);
     return s->runs ? fail(UNROLL_UNSUPPORTED,
-                          "this process was forked while another thread was in a call of this session: "
-                          "what that call changed is half done here; fix: free the session and make a new one")
+                          "this process was forked while another thread was in a call of this session: its state may "
+                          "be inconsistent; fix: free the session and create a new one")
                    : UNROLL_OK;
 }
 
@@ -82,42 +83,46 @@ unroll_status session_pack(unroll_session *s)
     return session_keep_up(s);
 }
 
-/* All sessions of a model use one store: one device, one type of numbers. */
+/* All sessions of a model share one store, so they need the same device and types. */
 static unroll_status check_shared(const struct unroll_session *s, const struct shared_weights *w)
 {
-    const unroll_session *beside = s->config.beside;
-    if (session_updates(s) && w->trainer && !beside)
-        return fail(
-            UNROLL_UNSUPPORTED,
-            "the model is being trained by another session: it has one optimizer at a time; fix: free that session first");
-    if (beside && (s->config.mode != UNROLL_TRAIN || beside->config.mode != UNROLL_TRAIN || beside->shared != w))
+    const unroll_session *partner = s->config.partner;
+    if (session_updates(s) && w->trainer && !partner)
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model is being trained by another session, and it can have only one optimizer; fix: free that "
+                    "session first");
+    if (partner && (s->config.mode != UNROLL_TRAIN || partner->config.mode != UNROLL_TRAIN || partner->shared != w))
         return fail(
             UNROLL_USAGE,
-            "`beside` must train the same model, and so must the session; fix: make both to train, with the same model");
-    if (beside && beside->plan->config.optimizer != s->plan->config.optimizer)
-        return fail(UNROLL_USAGE, "`beside` trains with another optimizer; fix: give both the same");
+            "the session and `partner` must both train the same model; fix: create both with mode = UNROLL_TRAIN and "
+            "the same model");
+    if (partner && partner->plan->config.optimizer != s->plan->config.optimizer)
+        return fail(UNROLL_USAGE, "`partner` trains with a different optimizer; fix: give both the same");
     if (!w->device->forks && w->process != process_number())
         return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
         return fail(
             UNROLL_UNSUPPORTED,
-            "the model has sessions in %s on %s: all of its sessions compute alike; fix: free those first, or load the model twice",
+            "the model already has sessions in %s on %s, which all of its sessions must use; fix: free those first, "
+            "or load the model twice",
             dtype_name(w->real), w->device->name);
     if (w->weights != s->plan->config.weights)
         return fail(UNROLL_UNSUPPORTED,
-                    "the model has sessions with its weights in %s: all of its sessions keep them "
-                    "alike; fix: free those first, or load the model twice",
+                    "the model already has sessions with weights in %s, which all of its sessions must use; fix: "
+                    "free those first, or load the model twice",
                     weights_name(w->weights));
     return UNROLL_OK;
 }
 
+/* Joins the model's shared weights, or creates them for the first session. */
 static unroll_status join_shared(struct unroll_session *s)
 {
-    struct shared_weights *w = s->model->shared;
-    if (!w && s->config.beside)
+    struct shared_weights *w = s->model->runtime.shared;
+    if (!w && s->config.partner)
         return fail(
             UNROLL_USAGE,
-            "`beside` must train the same model, and so must the session; fix: make both to train, with the same model");
+            "the session and `partner` must both train the same model; fix: create both with mode = UNROLL_TRAIN and "
+            "the same model");
     if (w) {
         TRY(check_shared(s, w));
         s->shared = w;
@@ -131,9 +136,9 @@ static unroll_status join_shared(struct unroll_session *s)
         release(w);
         return status;
     }
-    w->rate = s->rate; /* of all sessions */
+    w->rate = s->rate; /* for all sessions */
     s->rate = NULL;
-    s->shared = s->model->shared = w;
+    s->shared = s->model->runtime.shared = w;
     return UNROLL_OK;
 }
 
@@ -146,23 +151,25 @@ static void leave_shared(struct unroll_session *s)
     s->device->store_free(w->store);
     release(w->rate);
     release(w);
-    s->model->shared = NULL;
+    s->model->runtime.shared = NULL;
 }
 
+/* Creates the executable. The first session copies the weights to the device, and a new training clears the optimizer's
+ * states. */
 static unroll_status open_executable(struct unroll_session *s, const struct device_options *options)
 {
     TRY(join_shared(s));
-    bool first = s->shared->sessions == 0, begins = session_updates(s) && !s->config.beside;
+    bool first = s->shared->sessions == 0, begins = session_updates(s) && !s->config.partner;
     unroll_status status = s->device->executable_new(s->plan, s->shared->store, options, &s->executable);
     if (status == UNROLL_OK && first)
         status = weights_push(s->device, s->executable, s->plan, s->model->values);
-    if (status == UNROLL_OK && begins) /* nothing of an earlier training */
+    if (status == UNROLL_OK && begins) /* discards the state of an earlier training */
         status = session_clear(s, SEG_OPT);
     if (status == UNROLL_OK && begins)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         if (first)
-            s->shared->pulled = ++s->shared->changes; /* packed when all ranks are here: some gather for that */
+            s->shared->pulled = ++s->shared->changes; /* packed after all ranks have joined: some gather for that */
         s->shared->sessions++;
         s->shared->trainer = begins ? s : s->shared->trainer;
         return UNROLL_OK;
@@ -174,12 +181,12 @@ static unroll_status open_executable(struct unroll_session *s, const struct devi
     return status;
 }
 
-/* The weights' memory counts with the session that makes it. */
+/* Includes the weights' memory if this session allocates it. */
 static uint64_t count_needed(const struct unroll_session *s)
 {
     const uint64_t *bytes = s->plan->segment_bytes;
     uint64_t weights = bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
-    return unroll_session_memory_estimate(s) + (s->model->shared ? 0 : weights);
+    return unroll_session_memory_estimate(s) + (s->model->runtime.shared ? 0 : weights);
 }
 
 static unroll_status check_memory(const struct unroll_session *s)
@@ -189,13 +196,13 @@ static unroll_status check_memory(const struct unroll_session *s)
     if (needed <= limit)
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE,
-                "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
-                "at once (`steps`), fewer rows (`rows`), `checkpoint_time` auto, a smaller network, or a higher limit "
+                "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: use fewer steps at once "
+                "(`steps`), fewer rows (`rows`), `checkpoint_time` auto, a smaller network, or a higher limit "
                 "(`memory`)",
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
-/* Ranks that share a machine share its processors. */
+/* Ranks on the same machine divide its processors. */
 int session_threads(const struct unroll_session *s)
 {
     int processors = cpu_count() / comm_local_ranks();
@@ -204,20 +211,20 @@ int session_threads(const struct unroll_session *s)
     return processors > 1 ? processors : 1;
 }
 
-/* A device that cuts does so itself, and the plan stays whole. */
+/* A device that cuts divides the work itself, and the plan stays whole. */
 static unroll_status give_to_device(const struct unroll_session *s, struct plan_config *p, int mesh[M_N])
 {
     if (s->staged)
         return UNROLL_OK; /* the plan is this rank's */
     if (is_one_of_many(s) && s->device->cuts)
         return fail(UNROLL_UNSUPPORTED,
-                    "%s is driven by one process, and this is one of several; fix: start it once, "
-                    "without mpirun: `split` then divides the work among its devices",
+                    "%s must be driven by one process, but several were started; fix: start one without mpirun; "
+                    "`split` then divides the work among its devices",
                     s->device->name);
     for (int m = 0; m < M_N && s->device->cuts; m++) {
         if (p->exact && p->mesh[m] > 1)
             return fail(UNROLL_UNSUPPORTED,
-                        "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the cut",
+                        "exact: the order of sums across a cut is not fixed on %s; fix: leave out exact, or the cut",
                         s->device->name);
         mesh[m] = p->mesh[m];
         p->mesh[m] = 1;
@@ -226,7 +233,7 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
     return UNROLL_OK;
 }
 
-/* What the caller's array of class weights holds, while it is there. */
+/* Copies the caller's class weights. */
 static unroll_status keep_class_weights(struct unroll_session *s)
 {
     const size_t classes = (size_t)unroll_model_outputs(s->model);
@@ -239,7 +246,7 @@ static unroll_status keep_class_weights(struct unroll_session *s)
     return UNROLL_OK;
 }
 
-/* What the loss has of its own: levels of quantiles, or weights of classes. */
+/* Sets the constants of the loss: levels of quantiles, or class weights. */
 static void give_loss_constants(const struct unroll_session *s)
 {
     const struct loss_choice *loss = &s->model->loss;
@@ -249,8 +256,8 @@ static void give_loss_constants(const struct unroll_session *s)
                         (size_t)(loss->levels ? loss->levels : unroll_model_outputs(s->model)));
 }
 
-/* Of a list each rank of several processes has its entry. Where all are of one kind that exchanges something by itself
- * it does. */
+/* With several processes, each rank uses its entry of a device list. If the entries are of different kinds, or of one
+ * that needs a single process, the host exchanges their data. */
 static unroll_status choose_device(struct unroll_session *s, const char *name, const char **which)
 {
     struct entries e;
@@ -268,42 +275,51 @@ static unroll_status choose_device(struct unroll_session *s, const char *name, c
         snprintf(s->which, sizeof s->which, "%s", said);
     *which = said ? s->which : NULL;
     if (s->staged && s->config.machine.sum && !strcmp(s->config.machine.sum, "native"))
-        return fail(UNROLL_UNSUPPORTED, "sum = native is MPI's own, and devices of several kinds have none; fix: auto");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "sum = native uses MPI's sum, which is not supported for devices of several kinds; fix: set sum = auto");
     return UNROLL_OK;
 }
 
-/* What the plans of all ranks must know of each other's devices. */
+/* Gives the plan the traits and rates of all ranks' devices. */
 static unroll_status suit_all_devices(struct unroll_session *s, struct plan_config *p)
 {
     if (!s->staged) {
-        p->rate = s->model->rate;
+        p->rate = s->model->runtime.rate;
         return UNROLL_OK;
     }
     release(s->traits);
     s->traits = NULL;
     TRY(mesh_traits(&s->config.machine, p->mesh, &s->traits));
     p->traits_of = s->traits;
-    p->rate = s->model->rate ? s->model->rate : s->model->shared ? s->model->shared->rate : s->rate;
+    p->rate = s->model->runtime.rate     ? s->model->runtime.rate
+              : s->model->runtime.shared ? s->model->runtime.shared->rate
+                                         : s->rate;
     plan_config_at(p, unroll_comm_rank(s->config.machine.comm));
     return UNROLL_OK;
 }
 
+/* Chooses the device, converts the configuration and makes the plan. */
 static unroll_status plan_session(struct unroll_session *s, struct plan_config *plan_config,
                                   struct device_options *options)
 {
-    const char *used = s->model->shared ? s->model->shared->device->name : "cpu";
+    const char *used = s->model->runtime.shared ? s->model->runtime.shared->device->name : "cpu";
     const char *name = s->config.machine.device ? s->config.machine.device : used;
     TRY(choose_device(s, name, &options->which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor); fix: 0 to 1024",
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one per processor); fix: use 0 to 1024",
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
-        return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
+        return fail(UNROLL_UNSUPPORTED, "profile: %s cannot measure single operations; fix: use the device cpu", name);
     TRY(mesh_default_cut(&s->config.machine));
     TRY(session_plan_config(&s->config, s->device->cuts && !s->staged ? 0 : unroll_comm_ranks(s->config.machine.comm),
                             plan_config));
     TRY(give_to_device(s, plan_config, options->mesh));
     TRY(device_precision(s->device, s->config.machine.precision, &plan_config->precision));
+    if (s->config.allocator && strcmp(s->device->name, "cpu") != 0)
+        return fail(UNROLL_UNSUPPORTED,
+                    "`allocator`: the memory of %s is its own; fix: use the device cpu, or no allocator", name);
+    options->allocator = s->config.allocator;
     options->threads = session_threads(s);
     session_suit_device(s->device, s->config.machine.isa, options->threads, s->model, plan_config);
     TRY(suit_all_devices(s, plan_config));
@@ -312,14 +328,14 @@ static unroll_status plan_session(struct unroll_session *s, struct plan_config *
     return plan_new(s->model, plan_config, &s->plan);
 }
 
-/* On devices of several kinds, before the first session of a model: each rank measures its own, and all get to know. A
- * rank that can't says why later, when all agree. */
+/* On a device list, before the first session of a model: each rank measures its device, and all ranks get all rates. A
+ * rank that fails reports its error later, when the ranks agree. */
 static unroll_status measure_ranks(struct unroll_session *s)
 {
     struct plan_config c = plan_config_default();
     struct device_options options = {.threads = 0};
     struct unroll_comm *comm = s->config.machine.comm;
-    if (!is_device_list(s->config.machine.device) || !is_one_of_many(s) || s->model->shared)
+    if (!is_device_list(s->config.machine.device) || !is_one_of_many(s) || s->model->runtime.shared)
         return UNROLL_OK;
     const int ranks = unroll_comm_ranks(comm), rank = unroll_comm_rank(comm);
     double *rate;
@@ -352,14 +368,14 @@ unroll_status session_memory_estimate(unroll_model *model, const unroll_session_
     return UNROLL_OK;
 }
 
-/* What this rank can find out by itself. */
+/* Does the preparations that need no other rank. */
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
     struct device_options options = {.threads = 0};
     TRY(keep_class_weights(s));
     TRY(plan_session(s, plan_config, &options));
     if (is_one_of_many(s) &&
-        unroll_comm_rank(s->config.machine.comm) == 0) /* of all ranks, for all: they agree below */
+        unroll_comm_rank(s->config.machine.comm) == 0) /* rank 0 checks for all ranks: they agree below */
         TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
     options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
@@ -380,34 +396,67 @@ static unroll_status open_session(struct unroll_session *s)
     return s->shared->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
+/* Brings weights that sessions have trained to the model's memory, as freeing a session does. */
+static unroll_status pull_trained(unroll_model *model, const unroll_session_config *config)
+{
+    unroll_session_config small = unroll_session_config_default();
+    unroll_session *session;
+    small.machine = config->machine;
+    small.raw = 1;
+    if (!model->runtime.shared)
+        return UNROLL_OK;
+    TRY(unroll_session_new(model, &small, &session));
+    unroll_session_free(session);
+    return UNROLL_OK;
+}
+
+static unroll_status choose_units(struct unroll_session *s)
+{
+    const unroll_session_config *c = &s->config;
+    if (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE)
+        return units_check_raw(s->model, c->raw);
+    if (!c->raw && (s->model->schema || c->series))
+        TRY(pull_trained(s->model, c));
+    TRY(units_take(&s->model, c->raw, c->series, true, &s->own));
+    s->config.series = NULL; /* the caller's memory */
+    return units_check_dtype(s->model, c->machine.dtype);
+}
+
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
 {
     if (!model)
         return fail(UNROLL_USAGE, "a session needs a model; fix: give one");
     struct unroll_session *s;
-    unroll_session_config taken = unroll_session_default();
-    TRY(sized_take(SIZED_WITH(unroll_session_config, "unroll_session_default()", MACHINE_OF(unroll_session_config)),
-                   config, &taken));
+    unroll_allocator allocator;
+    unroll_session_config taken = unroll_session_config_default();
+    TRY(sized_take(
+        SIZED_WITH(unroll_session_config, "unroll_session_config_default()", MACHINE_OF(unroll_session_config)), config,
+        &taken));
+    TRY(allocator_take(taken.allocator, &allocator));
+    taken.allocator = taken.allocator ? &allocator : NULL;
     TRY(ALLOCATE(s, 1, "for a session"));
     s->model = model;
     s->config = taken;
     s->process = process_number();
-    unroll_status status = open_session(s);
+    unroll_status status = choose_units(s);
+    if (status == UNROLL_OK)
+        status = open_session(s);
     if (status != UNROLL_OK) {
         unroll_session_free(s);
         return status;
     }
+    s->config.allocator = NULL; /* copied */
     *session = s;
     return UNROLL_OK;
 }
 
-/* What this session left to do is for the one that it was beside. */
+/* Passes the pending results of this session to its partner. */
 static void leave_trainers(struct unroll_session *s)
 {
     if (s->shared->trainer != s)
         return;
-    if (!s->config.beside || session_take_over(s->config.beside) != UNROLL_OK)
-        s->shared->trainer = s->config.beside;
+    if (!s->config.partner || session_take_over(s->config.partner) != UNROLL_OK)
+        s->shared->trainer = s->config.partner;
 }
 
 void unroll_session_free(unroll_session *s)
@@ -417,9 +466,9 @@ void unroll_session_free(unroll_session *s)
     if (s->executable) {
         leave_trainers(s);
         s->shared->sessions--;
-        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s)) /* which can't wait for the others here */
-            unroll_session_pull(s);                                        /* what was learned stays in the model */
-        if (s->device->forks || s->process == process_number()) {          /* else it is the parent's to free */
+        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s)) /* cannot wait for other ranks here */
+            unroll_session_pull(s);                                        /* keeps the trained weights in the model */
+        if (s->device->forks || s->process == process_number()) {          /* otherwise the parent frees it */
             s->device->executable_free(s->executable);
             leave_shared(s);
         }
@@ -428,5 +477,6 @@ void unroll_session_free(unroll_session *s)
     release(s->traits);
     release(s->rate);
     release(s->class_weights);
+    unroll_model_free(s->own);
     release(s);
 }

@@ -1,22 +1,22 @@
-/* Running a session: its parts, whole steps, and the losses and norms that they leave. */
-#include "base/processor.h"
+/* Runs a session: phases, whole steps, and their losses and norms. */
+#include "base/system/processor.h"
 #include "base/sized.h"
 #include "base/status.h"
-#include "optim/optim.h"
+#include "nn/optim/optim.h"
 #include "session/locate.h"
 #include "session/mesh.h"
 #include <math.h>
 #include <string.h>
 
-/* Sums that a run left: the host waits for them here, so this is where a device tells what went wrong. */
+/* Returns sums of a run. The host waits here for the device, which reports its errors. */
 static unroll_status look_at(const unroll_session *s, const char *name, double **sums)
 {
     TRY(s->device->wait ? s->device->wait(s->executable) : UNROLL_OK);
     *sums = session_host(s, name);
-    return *sums ? UNROLL_OK : UNROLL_RESOURCE; /* the device has said why */
+    return *sums ? UNROLL_OK : UNROLL_RESOURCE; /* the device has set the error */
 }
 
-/* A loss that is not finite is reported at once, while the activations that made it are there. */
+/* Reports a loss that is not finite immediately, while its activations still exist. */
 static unroll_status check_loss(unroll_session *s)
 {
     char where[160];
@@ -29,11 +29,11 @@ static unroll_status check_loss(unroll_session *s)
     *sum = *weight = 0;
     s->forwarded = false;
     locate_in_forward(s->device, s->executable, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the loss is %s%s%s; fix: a lower learning rate", isnan(loss) ? "NaN" : "infinite",
+    return fail(UNROLL_DIVERGED, "the loss is %s%s%s; fix: use a lower learning rate", isnan(loss) ? "NaN" : "infinite",
                 *where ? "; first bad value: " : "", where);
 }
 
-/* What runs left on the device joins what nobody asked for yet: sums of losses and, of the last update, the norm. */
+/* Adds a run's results to those not yet returned: sums of losses, and the norm of the last update. */
 static unroll_status collect(unroll_session *s)
 {
     double *loss, *weight, *norms, squared = 0;
@@ -45,7 +45,7 @@ static unroll_status collect(unroll_session *s)
     if (s->last_weight == 0)
         return UNROLL_OK;
     TRY(look_at(s, "norms", &norms));
-    for (int i = 0; i < s->model->parameters; i++) /* each of the sum of a parameter's gradients, squared */
+    for (int i = 0; i < s->model->parameters; i++) /* each is the sum of squares of a parameter's gradients */
         squared += norms[i];
     s->norm = sqrt(squared) / s->last_weight;
     s->last_weight = 0;
@@ -59,7 +59,7 @@ unroll_status session_take_over(unroll_session *s)
     if (s->config.mode != UNROLL_TRAIN || last == s || last == NULL)
         return UNROLL_OK;
     static const char *const sums[] = {"loss_sum", "weight_sum"};
-    for (int i = 0; i < 2 && last->summing; i++) { /* the update divides by the weight of all that was summed */
+    for (int i = 0; i < 2 && last->summing; i++) { /* the update divides by the weight of all summed rows */
         TRY(look_at(last, sums[i], &from));
         TRY(look_at(s, sums[i], &to));
         *to += *from;
@@ -77,7 +77,7 @@ unroll_status session_take_over(unroll_session *s)
     return UNROLL_OK;
 }
 
-/* Is what was collected finite? Else nothing was updated. */
+/* Checks that the collected numbers are finite. If not, nothing was updated. */
 static unroll_status check_collected(const unroll_session *s)
 {
     char where[160];
@@ -85,17 +85,20 @@ static unroll_status check_collected(const unroll_session *s)
         return UNROLL_OK;
     if (s->device->whole_steps && s->config.mode == UNROLL_TRAIN)
         return fail(UNROLL_DIVERGED,
-                    "the loss, or the norm of a gradient, of the last step or one before it that was "
-                    "not looked at is %s; fix: a lower learning rate, or the result of each step to see which",
+                    "the loss, or the norm of a gradient, of the last step or of an earlier step whose result was "
+                    "not read is %s; fix: use a lower learning rate, or read the result of each step to find the "
+                    "first",
                     isnan(s->loss) || isnan(s->norm) ? "NaN" : "infinite");
     if (!isfinite(s->loss))
-        return fail(UNROLL_DIVERGED, "the loss is %s; fix: a lower learning rate", isnan(s->loss) ? "NaN" : "infinite");
+        return fail(UNROLL_DIVERGED, "the loss is %s; fix: use a lower learning rate",
+                    isnan(s->loss) ? "NaN" : "infinite");
     locate_in_gradients(s->device, s->executable, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s; fix: a lower learning rate, or `clip` 1",
+    return fail(UNROLL_DIVERGED,
+                "the norm of the gradient is %s; first: %s; fix: use a lower learning rate, or `clip` 1",
                 isnan(s->norm) ? "NaN" : "infinite", where);
 }
 
-/* Sets the caller's result, NULL: nobody's, and begins the next one. */
+/* Sets the caller's result, unless NULL, and resets the sums. */
 static void give_result(unroll_session *s, unroll_result *to)
 {
     const unroll_result result = {sizeof result, s->weight > 0 ? s->loss / s->weight : 0, s->weight, s->norm};
@@ -104,6 +107,7 @@ static void give_result(unroll_session *s, unroll_result *to)
         sized_give(&result, sizeof result, to);
 }
 
+/* Checks the batch, if one is given, and copies it. Does not change the session if the batch is invalid. */
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
 {
     if (!s || (!batch && !s->has_batch))
@@ -118,57 +122,58 @@ static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
         s->has_batch = true;
     }
     int64_t *run = session_host(s, "run");
-    run[1]++; /* each forward draws its own dropout masks */
+    run[1]++; /* each forward pass draws new dropout masks */
     s->forwarded = false;
     return UNROLL_OK;
 }
 
-unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
+unroll_status unroll_session_forward(unroll_session *s, const unroll_batch *batch)
 {
     TRY(take_checked(s, batch));
     if (s->last_weight > 0)
-        TRY(collect(s)); /* what comes now divides by its own weight */
+        TRY(collect(s)); /* the next results have another weight */
     TRY(session_keep_up(s));
     TRY(session_run(s, PHASE_FORWARD, PHASE_FORWARD));
     s->forwarded = true;
     bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
-    return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK; /* the others find it in the sum */
+    return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK; /* several ranks check the sum */
 }
 
+/* Checks that a forward pass is pending and prepares its backward pass. */
 static unroll_status start_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
         return fail(UNROLL_USAGE,
-                    "this session was made to run, not to train (mode); fix: mode = UNROLL_TRAIN or UNROLL_MODULE");
+                    "this session was created to run, not to train; fix: set mode = UNROLL_TRAIN or UNROLL_MODULE");
     TRY(session_check(s));
     if (!s->forwarded)
-        return fail(
-            UNROLL_USAGE,
-            "a backward needs a forward before it, and each forward has one backward; fix: call unroll_forward before each unroll_backward");
+        return fail(UNROLL_USAGE,
+                    "each backward needs one forward before it; fix: call unroll_session_forward before each "
+                    "unroll_session_backward");
     s->forwarded = false;
     s->summing = true;
-    if (!session_updates(s)) /* a module's gradients are those of one backward */
+    if (!session_updates(s)) /* a module's gradients are those of one backward pass */
         TRY(session_clear(s, SEG_GRAD));
     return session_keep_up(s);
 }
 
-unroll_status unroll_backward(unroll_session *s)
+unroll_status unroll_session_backward(unroll_session *s)
 {
     TRY(start_backward(s));
     return session_run(s, PHASE_BACKWARD, session_updates(s) ? PHASE_BACKWARD : PHASE_SUM);
 }
 
-unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
+unroll_status unroll_session_result(unroll_session *s, unroll_result *result)
 {
     TRY(sized_check(SIZED_RESULT(unroll_result), result));
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
-        return fail(UNROLL_USAGE, "this session computes no loss (mode); fix: mode = UNROLL_EVAL or UNROLL_TRAIN");
+        return fail(UNROLL_USAGE, "this session does not compute a loss; fix: set mode = UNROLL_EVAL or UNROLL_TRAIN");
     TRY(session_check(s));
     TRY(session_take_over(s));
     if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
-        return fail(
-            UNROLL_UNSUPPORTED,
-            "a session that trains on several ranks has its loss from unroll_update; fix: read the result of unroll_update");
+        return fail(UNROLL_UNSUPPORTED,
+                    "a session that trains on several ranks returns its loss from unroll_session_update; fix: read the "
+                    "result of unroll_session_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
         TRY(session_run(s, PHASE_SUM, PHASE_SUM));
     TRY(collect(s));
@@ -191,32 +196,35 @@ static unroll_status check_rate(const char *name, double value, double min, doub
 {
     return value >= min && value <= max
                ? UNROLL_OK
-               : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g; fix: a value in this range", name, value, min, max);
+               : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g; fix: use a value in this range", name, value, min,
+                      max);
 }
 
-/* Rates that would make NaN or infinities of the weights, as floats, are refused while these are sound. */
+/* Refuses rates that could make the weights NaN or infinite as floats, before they change. */
 static unroll_status check_rates(const unroll_session *s, const unroll_hyperparameters *r)
 {
     const struct optimizer *of = optimizer_of(s);
     if (!r->optimizer || strcmp(r->optimizer, of->name))
         return fail(UNROLL_USAGE,
-                    "the session was made to train with %s, not with %s; fix: unroll_hyperparameters_default(\"%s\")",
-                    of->name, r->optimizer ? r->optimizer : "an optimizer that there is not", of->name);
+                    "the session was created to train with %s, not with %s; fix: use "
+                    "unroll_hyperparameters_default(\"%s\")",
+                    of->name, r->optimizer ? r->optimizer : "an unknown optimizer", of->name);
     TRY(check_rate("learning_rate", r->learning_rate, 0, 1e30));
     for (int i = 0; of->hyperparameter[i].name; i++) {
-        const unroll_hyperparameter *h = &of->hyperparameter[i];
+        const struct hyperparameter *h = &of->hyperparameter[i];
         TRY(check_rate(h->name, r->hyperparameter[i], h->min, h->max));
     }
     return check_rate("clip", r->clip, 0, INFINITY);
 }
 
+/* Checks the arguments of an update and converts its rates. */
 static unroll_status check_training(unroll_session *s, const unroll_hyperparameters *given, const unroll_result *result,
                                     unroll_hyperparameters *rates)
 {
     if (!session_updates(s))
-        return fail(
-            UNROLL_USAGE,
-            "this session was not made to train (mode, or updates of a module); fix: mode = UNROLL_TRAIN, or updates = 1 of a module");
+        return fail(UNROLL_USAGE,
+                    "this session was not created to train; fix: set mode = UNROLL_TRAIN, or updates = 1 with mode = "
+                    "UNROLL_MODULE");
     *rates = unroll_hyperparameters_default(optimizer_of(s)->name);
     TRY(sized_take(SIZED(unroll_hyperparameters, "unroll_hyperparameters_default()"), given, rates));
     if (result)
@@ -228,7 +236,7 @@ static unroll_status check_training(unroll_session *s, const unroll_hyperparamet
 
 static void take_back_rates(unroll_session *s) { ((double *)session_host(s, "rates"))[RATE_STEP]--; }
 
-/* An update before which somebody exchanges gradients. */
+/* Runs an update with an exchange of gradients before it. */
 static unroll_status run_in_turns(unroll_session *s, enum phase first, const unroll_hyperparameters *rates)
 {
     struct turn turn = {.rates = rates, .update = (int64_t)((double *)session_host(s, "rates"))[RATE_STEP]};
@@ -236,15 +244,15 @@ static unroll_status run_in_turns(unroll_session *s, enum phase first, const unr
     TRY(look_at(s, "loss_sum", &turn.sums[0]));
     TRY(look_at(s, "weight_sum", &turn.sums[1]));
     TRY(look_at(s, "norms", &turn.norms));
-    const uint64_t mode = cpu_flush_denormals(); /* as where the plan adds */
+    const uint64_t mode = cpu_flush_denormals(); /* as in the plan's own sums */
     unroll_status status = s->between(s->between_arg, s, &turn);
     cpu_restore_float_mode(mode);
     TRY(status);
     return turn.updated ? UNROLL_OK : session_run(s, PHASE_UPDATE, PHASE_UPDATE);
 }
 
-/* The phases from first to the update. A whole step, of so much weight, may go on while nobody wants its result
- * (unroll_loss_result). */
+/* Runs the phases from `first` to the update. `weight` is that of a whole step, 0 otherwise. Without `result`, a whole
+ * step may still run when this returns (unroll_session_result). */
 static unroll_status run_update(unroll_session *s, enum phase first, double weight, const unroll_hyperparameters *rates,
                                 unroll_result *result)
 {
@@ -273,16 +281,16 @@ static unroll_status run_update(unroll_session *s, enum phase first, double weig
     return status;
 }
 
-unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *given, unroll_result *result)
+unroll_status unroll_session_update(unroll_session *s, const unroll_hyperparameters *given, unroll_result *result)
 {
     unroll_hyperparameters rates;
     TRY(check_training(s, given, result, &rates));
-    if (s->config.updates) /* what the caller wrote is the gradient, not a sum over rows */
+    if (s->config.updates) /* the caller wrote the gradient itself, not a sum over rows */
         *(double *)session_host(s, "weight_sum") = s->summing;
     return run_update(s, PHASE_SUM, 0, &rates, result);
 }
 
-/* What the loss counts of a row: of targets that are numbers the part that is not NaN. */
+/* Returns the weight of a row in the loss; for numeric targets, the fraction that is not NaN. */
 static double weight_of_row(const unroll_session *s, const unroll_batch *b, size_t at)
 {
     const float *class_weight = s->config.class_weights;
@@ -305,8 +313,8 @@ static double weight_of(const unroll_session *s, const unroll_batch *b)
     return weight;
 }
 
-unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_hyperparameters *given,
-                          unroll_result *result)
+unroll_status unroll_session_step(unroll_session *s, const unroll_batch *batch, const unroll_hyperparameters *given,
+                                  unroll_result *result)
 {
     unroll_hyperparameters rates;
     unroll_batch taken = {.size = sizeof taken};
@@ -314,11 +322,11 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
         return fail(UNROLL_USAGE, "a step needs a session and a batch; fix: give both");
     if (s->config.mode == UNROLL_MODULE)
         return fail(UNROLL_USAGE,
-                    "a module has no loss of its own; fix: unroll_forward, the gradient of its outputs by "
-                    "unroll_write, unroll_backward, unroll_update");
+                    "a session in mode module has no loss; fix: call unroll_session_forward, unroll_session_write "
+                    "(the gradient of its outputs), unroll_session_backward, unroll_session_update");
     TRY(check_training(s, given, result, &rates));
     if (!s->device->whole_steps || s->staged || s->summing) {
-        TRY(unroll_forward(s, batch));
+        TRY(unroll_session_forward(s, batch));
         TRY(start_backward(s));
         return run_update(s, PHASE_BACKWARD, 0, &rates, result);
     }

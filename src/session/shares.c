@@ -1,36 +1,22 @@
-/* The share of a rank in the parameters, between a vector of floats and the device. No message but those that put a
- * whole parameter together. */
-#include "session/shares.h"
+/* Copies a rank's share of the parameters between a vector of floats and the device. Only gathering whole parameters
+ * sends messages. */
+#include "session/session.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "optim/optim.h"
+#include "nn/optim/optim.h"
 #include "session/mesh.h"
-
-bool plan_share(const struct plan *p, int index, struct share *share, size_t *all)
-{
-    size_t first = 0;
-    for (int i = 0; i < p->ops; i++) {
-        if (p->op[i].kind != OP_UPDATE)
-            continue;
-        const struct buffer *b = &p->buffer[p->op[i].view[UPDATE_W].buffer];
-        size_t count = 1, columns = b->size[b->rank - 1];
-        for (int k = 0; k < b->rank; k++) count *= b->size[k];
-        *share = (struct share){i, b->parameter, first, count / columns, columns};
-        first += count;
-        if (index-- == 0)
-            return true;
-    }
-    if (all)
-        *all = first;
-    return false;
-}
 
 static const struct buffer *buffer_of(const struct plan *p, const struct share *share, enum share_of of)
 {
-    return &p->buffer[p->op[share->op].view[of].buffer];
+    static const int views[] = {[SHARE_WEIGHTS] = UPDATE_W, [SHARE_GRADIENTS] = UPDATE_GRAD};
+    const int view = of < SHARE_STATE ? views[of] : UPDATE_STATE + (int)(of - SHARE_STATE);
+    return &p->buffer[p->op[share->op].view[view].buffer];
 }
 
-const struct plan *session_plan(const unroll_session *s) { return s->plan; }
+unroll_status session_update_vector(const unroll_session *s, struct update_vector *vector)
+{
+    return plan_update_vector(s->plan, vector);
+}
 
 unroll_status session_read_shares(unroll_session *s, enum share_of of, float *vector)
 {
@@ -71,7 +57,7 @@ unroll_status session_gather_share(unroll_session *s, int parameter, int worker,
 {
     size_t first = 0;
     const struct buffer *b = weights_of(s, parameter, &first);
-    if (!b) /* this rank has none of it */
+    if (!b) /* this rank has no part of it */
         b = &s->plan->buffer[plan_find_buffer(s->plan, s->model->parameter[parameter].name)];
     return mesh_gather_worker(s, b, worker, 0, vector + first, whole);
 }
@@ -110,7 +96,7 @@ bool session_is_split(const unroll_session *s)
     return is_one_of_many(s) && c->workers == 1 && c->mesh[M_LAYER] * c->mesh[M_HIDDEN] > 1;
 }
 
-/* The first stage that holds it; marks: of each parameter a number for each stage, 0: that one does not. */
+/* Returns the first stage that holds the parameter; marks: a number for each stage, 0 if it does not hold it. */
 static int stage_of(const double *marks, int stages)
 {
     int stage = 0;
@@ -118,7 +104,7 @@ static int stage_of(const double *marks, int stages)
     return stage;
 }
 
-/* Those of a stage, and their replicas, take its parameters in turn. */
+/* Assigns the parameters of each stage to its ranks and their replicas in turn. */
 static void share_out(const struct plan_config *c, const double *marks, int parameters, int *owner)
 {
     const int stages = c->mesh[M_LAYER], hidden = c->mesh[M_HIDDEN], members = c->mesh[M_BATCH] * hidden;
@@ -170,7 +156,9 @@ unroll_status session_update_outside(unroll_session *s, const unroll_hyperparame
     for (int k = 0; k < optimizer_at(optimizer)->states; k++) states[k] = state[k];
     u.state = states;
     if (!s->device->update || s->plan->config.real != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "%s updates in fp32 no weights but its own; fix: device cpu", s->device->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s cannot update fp32 weights that it shares with other sessions; fix: use the device cpu",
+                    s->device->name);
     optimizer_at(optimizer)->make_numbers(rates->learning_rate * part, (double)update, rates->hyperparameter, number);
     s->device->update(s->executable, &u);
     return UNROLL_OK;

@@ -1,29 +1,28 @@
-/* A second session of the plan of the rank before, which no message reaches: it runs forward and backward alone. */
-#include "session/twice.h"
+/* Runs the previous rank's plan in a second session, forward and backward, without messages. */
+#include "session/session.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/system/process.h"
 #include "comm/comm.h"
 #include "session/mesh.h"
-#include "session/replicas.h"
-#include "session/weights.h"
 
 enum { TAG_CARRIED = TAG_CONTROL | 12 };
-enum { PIECE = 16384 }; /* bytes on the stack at once */
+enum { PIECE = 16384 }; /* bytes on the stack at a time */
 
 struct twice {
-    unroll_session *of;           /* this rank's own */
-    struct unroll_session again;  /* with the plan of the rank before */
-    struct shared_weights shared; /* of that session alone */
-    int before, behind;           /* ranks */
-    char *carried;                /* the states of the rank before, as it began */
+    unroll_session *of;           /* this rank's own session */
+    struct unroll_session again;  /* with the plan of the previous rank */
+    struct shared_weights shared; /* used only by that session */
+    int before, behind;           /* the previous and the next rank */
+    char *carried;                /* the initial states of the previous rank */
     const unroll_batch *batch;
-    double *hash; /* [3, ranks, 2]: of each rank's gradients: its own, those of the rank before, and these once more */
+    double *hash; /* [3, ranks, 2] hashes of gradients of each rank: its own, the previous rank's, and the latter
+                   * recomputed */
 };
 
-/* ---- making it ---- */
+/* ---- creation ---- */
 
 static bool is_comparable(const unroll_session *s)
 {
@@ -39,6 +38,7 @@ static uint64_t carried_bytes(const struct plan *p)
     return bytes;
 }
 
+/* Creates the second session with its own store. */
 static unroll_status open_again(struct twice *t)
 {
     const unroll_session *s = t->of;
@@ -100,7 +100,7 @@ uint64_t twice_memory_estimate(const struct twice *t)
              : 0;
 }
 
-/* ---- what it computes from ---- */
+/* ---- inputs ---- */
 
 static unroll_status copy_buffer(const unroll_session *from, const unroll_session *to, const struct buffer *b)
 {
@@ -113,7 +113,7 @@ static unroll_status copy_buffer(const unroll_session *from, const unroll_sessio
     return UNROLL_OK;
 }
 
-/* Weights, and the numbers of the update: seed, counters, the scale of the loss. */
+/* Copies weights and the values of the update: seed, counters, loss scale. */
 static unroll_status copy_session(struct twice *t)
 {
     const struct plan *from = t->of->plan, *to = t->again.plan;
@@ -124,10 +124,11 @@ static unroll_status copy_session(struct twice *t)
         if (same >= 0 && from->buffer[same].bytes == b->bytes)
             TRY(copy_buffer(t->of, &t->again, b));
     }
-    ((int64_t *)session_host(&t->again, "run"))[1]++; /* as the forward that follows */
+    ((int64_t *)session_host(&t->again, "run"))[1]++; /* as in the forward pass that follows */
     return UNROLL_OK;
 }
 
+/* Sends this rank's carried states to the next rank and receives those of the previous one. */
 static unroll_status exchange_carried(struct twice *t)
 {
     unroll_comm *comm = t->of->config.machine.comm;
@@ -166,6 +167,7 @@ static void put_hash(double *to, uint64_t hash)
     to[1] = (double)(hash & 0xffffffff);
 }
 
+/* Computes the previous rank's gradients and hashes them. */
 static unroll_status compute(struct twice *t, uint64_t *hash)
 {
     unroll_session *s = &t->again;
@@ -184,7 +186,7 @@ static unroll_status compute(struct twice *t, uint64_t *hash)
     return session_hash(s, 1u << SEG_GRAD, hash);
 }
 
-/* Hashes of each rank come to all: number `which` and those behind it. */
+/* Exchanges the hashes of all ranks, those from number `which` on. */
 static unroll_status share(struct twice *t, int which, unroll_status status, const uint64_t *hash, int hashes)
 {
     unroll_comm *comm = t->of->config.machine.comm;
@@ -198,13 +200,13 @@ static unroll_status share(struct twice *t, int which, unroll_status status, con
 
 static bool differ(const double *a, const double *b) { return memcmp(a, b, 2 * sizeof *a) != 0; }
 
-/* Did the rank behind get other gradients for this one's share? */
+/* Returns whether the next rank got different gradients for this rank's share. */
 static bool is_disputed(const double *hash, int ranks, int rank)
 {
     return differ(hash + 2 * rank, hash + 2 * (ranks + (rank + 1) % ranks));
 }
 
-/* Who differs with both its neighbours; 0 of two, where both differ; -1: nobody does. */
+/* Returns a rank that differs from both neighbors, or -1. With two ranks that both differ, returns 0. */
 static int differs_twice(const double *hash, int ranks)
 {
     for (int r = 0; r < ranks; r++)
@@ -213,13 +215,13 @@ static int differs_twice(const double *hash, int ranks)
     return -1;
 }
 
-/* Does the rank that computes again get what it had? */
+/* Returns whether the rank that recomputes gets the same result again. */
 static bool repeats(const double *hash, int ranks, int rank)
 {
     return !differ(hash + 2 * (ranks + rank), hash + 2 * (2 * ranks + rank));
 }
 
-/* Some share is disputed. */
+/* Finds the wrong rank of a disputed share. */
 static void judge(const double *hash, int ranks, int *rank, int *suspects)
 {
     *rank = differs_twice(hash, ranks);

@@ -1,5 +1,5 @@
-/* A model beside what another tool computed: the largest differences, array by array.
- * It judges nothing: how large a difference may be is for the caller. */
+/* Compares a model with the results of another tool: the largest differences, array by array. The caller decides which
+ * differences are acceptable. */
 #include "base/sized.h"
 #include <math.h>
 #include <stdio.h>
@@ -7,30 +7,31 @@
 
 #include "base/memory.h"
 #include "session/arrays.h"
-#include "unroll_advanced.h"
 
 struct comparison {
     const struct arrays *arrays;
-    const unroll_arrays_config *config;
+    const unroll_run_config *config;
     unroll_difference *worst;
     int compared;
 };
 
 struct gap {
     double absolute, scale;
-}; /* the largest difference, and magnitude of the reference */
+}; /* the largest difference, and the magnitude of the reference */
 
 static void widen(struct gap *gap, double reference, double ours)
 {
     double difference = fabs(reference - ours);
-    if (!(difference <= gap->absolute)) /* NaN too */
+    if (!(difference <= gap->absolute)) /* also if it is NaN */
         gap->absolute = isnan(difference) ? INFINITY : difference;
     gap->scale = fmax(gap->scale, fabs(reference));
 }
 
+/* Updates the worst difference and reports that of one array. */
 static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap, const char *what)
 {
-    /* Of an infinite difference the scale may be infinite too, and their quotient NaN, which no bound would refuse. */
+    /* If the difference is infinite, the scale may be infinite, too. Their quotient would be NaN, which passes any
+     * bound. */
     double relative = isinf(gap->absolute) ? INFINITY : gap->absolute > 0 ? gap->absolute / gap->scale : 0;
     char line[400], shape[SHAPE_TEXT];
     if (c->compared++ == 0 || relative > c->worst->relative)
@@ -50,8 +51,9 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
     char given[SHAPE_TEXT], wanted[SHAPE_TEXT];
     int last = ours->rank - 1;
     bool wide = reference->rank == ours->rank && last >= 0 && reference->shape[last] != ours->shape[last];
-    /* Of another width: no order of rows and steps helps. */
-    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s; fix: give arrays of these shapes",
+    /* If the width differs, exchanging rows and steps cannot help. */
+    return fail(UNROLL_DATA,
+                "'%s': '%s' has the shape %s, but the model returns %s%s; fix: give arrays of these shapes",
                 c->arrays->path, reference->name, tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
                 wide ? "" : arrays_hint(c->arrays));
 }
@@ -61,7 +63,7 @@ static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)
     return a->rank == b->rank && !memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape);
 }
 
-/* [B, width]: the last step of each row, as a classifier has it; of one sequence [width]. */
+/* [B, width]: only the last step of each row, as in a classifier; [width] for a single sequence. */
 static bool is_last_step(const struct arrays *a, const struct tensor_view *reference, uint64_t width)
 {
     return a->single ? reference->rank == 1 && reference->shape[0] == width
@@ -85,12 +87,13 @@ static unroll_status compare_whole(struct comparison *c, const struct tensor_vie
     return UNROLL_OK;
 }
 
+/* Compares the steps within each row's length, or only the last one. */
 static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference, const float *numbers,
                                const struct tensor_view *ours)
 {
     const struct arrays *a = c->arrays;
     size_t width = (size_t)ours->shape[ours->rank - 1];
-    if (ours->rank == (a->single ? 1 : 2)) /* one answer for each sequence */
+    if (ours->rank == (a->single ? 1 : 2)) /* one result per sequence */
         return compare_whole(c, reference, numbers, ours);
     bool last = is_last_step(a, reference, width);
     struct gap gap = {0};
@@ -128,28 +131,38 @@ static unroll_status compare_all(struct comparison *c, const struct results *r)
             TRY(compare_one(c, reference, &r->view[i]));
     }
     if (c->compared == 0)
-        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn; fix: add y to the file",
+        return fail(UNROLL_DATA, "'%s' has no array to compare with (y, hn or cn); fix: add y to the file",
                     c->arrays->path);
     return UNROLL_OK;
 }
 
-unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
-                            unroll_difference *difference)
+static unroll_status compare_file(unroll_model *model, const char *reference, const unroll_run_config *config,
+                                  unroll_difference *worst)
 {
-    unroll_difference worst = {.size = sizeof worst, .absolute = 0};
     struct arrays a;
     struct results r;
-    unroll_arrays_config taken;
-    TRY(sized_check(SIZED_RESULT(unroll_difference), difference));
-    TRY(arrays_config_take(config, &taken));
-    TRY(arrays_open(model, reference, &taken, &a));
-    struct comparison c = {.arrays = &a, .config = &taken, .worst = &worst};
-    unroll_status status = arrays_run(model, &a, &taken, &r);
+    TRY(arrays_open(model, reference, config, &a));
+    struct comparison c = {.arrays = &a, .config = config, .worst = worst};
+    unroll_status status = arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
         status = compare_all(&c, &r);
         results_free(&r);
     }
     arrays_close(&a);
+    return status;
+}
+
+unroll_status unroll_model_verify(unroll_model *model, const char *reference, const unroll_run_config *config,
+                                  unroll_difference *difference)
+{
+    unroll_difference worst = {.size = sizeof worst, .absolute = 0};
+    unroll_run_config taken;
+    unroll_model *own;
+    TRY(sized_check(SIZED_RESULT(unroll_difference), difference));
+    TRY(arrays_config_take(config, &taken));
+    TRY(arrays_model(&model, &taken, &own));
+    unroll_status status = compare_file(model, reference, &taken, &worst);
+    unroll_model_free(own);
     if (status == UNROLL_OK)
         sized_give(&worst, sizeof worst, difference);
     return status;

@@ -16,7 +16,7 @@ void floats_to_reals(const float *from, enum dtype dtype, void *to, size_t count
         for (size_t i = 0; i < count; i++) ((double *)to)[i] = (double)from[i];
 }
 
-/* Visits the rows of this rank's share of a parameter: where a row lies in the whole, here, and its length. */
+/* Visits the rows of this rank's share of a parameter: a row's offset in the whole and in the share, and its length. */
 typedef void row_visitor(size_t whole, size_t here, size_t count, void *arg);
 
 static void visit_rows(const struct buffer *b, row_visitor *visit, void *arg)
@@ -69,6 +69,7 @@ static unroll_status pull_buffer(const struct device *device, void *executable, 
 
 typedef unroll_status mover(const struct device *, void *executable, const struct buffer *, struct transfer *);
 
+/* Moves all weights between the model and this rank's buffers. */
 static unroll_status move_all(const struct device *device, void *executable, const struct plan *p, float *values,
                               mover *move)
 {
@@ -88,7 +89,7 @@ static unroll_status move_all(const struct device *device, void *executable, con
 
 unroll_status weights_push(const struct device *device, void *executable, const struct plan *p, const float *values)
 {
-    return move_all(device, executable, p, (float *)values, push_buffer); /* which only reads them */
+    return move_all(device, executable, p, (float *)values, push_buffer); /* push_buffer only reads them */
 }
 
 unroll_status weights_pull(const struct device *device, void *executable, const struct plan *p, float *values)

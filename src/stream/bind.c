@@ -1,13 +1,13 @@
-/* The operations of a streaming plan as calls with prepared addresses, and where in the stream their results lie. The
- * calls run in real time: they ask the system for nothing. A kind of operation is a row of `forms`; a model that
- * becomes others is refused. */
+/* Binds the operations of a streaming plan to calls with prepared addresses, and lays out their results in the stream.
+ * The calls run in real time and make no system calls. Each kind of operation is a row of `forms`; a model with other
+ * kinds is refused. */
 #include "base/status.h"
 #include "stream/stream.h"
 #include <string.h>
 
-/* ---- what calls do --------------------------------------------------------------------- */
+/* ---- the calls -------------------------------------------------------------------------- */
 
-/* A row of the table of each token. */
+/* Copies the table's row of each token. */
 static void run_look_up(const struct stream_call *c)
 {
     for (size_t b = 0; b < c->rows; b++)
@@ -40,8 +40,8 @@ static void run_activate(const struct stream_call *c)
 
 static float *row_of_fields(const struct fields *f, size_t b) { return (float *)f->at + b * f->row; }
 
-/* A pool over the steps so far: `state` and `next` hold what is made of them, then how many they are, as a float: from
- * 2^24 steps on that stays. The bits of a session with so many steps. */
+/* A pool over all steps so far. `state` and `next` hold its accumulated values, then the number of steps as a float,
+ * which stops at 2^24. The bits are those of a session with the same number of steps. */
 static void run_mean(const struct stream_call *c)
 {
     for (size_t b = 0; b < c->rows; b++) {
@@ -68,7 +68,7 @@ static void run_max(const struct stream_call *c)
 
 enum operand { OPERAND_X, OPERAND_H, OPERAND_INTERMEDIATE, OPERANDS };
 
-/* Rows of k numbers as an operand of int8 weights. */
+/* Quantizes rows of k numbers to an operand for int8 weights. */
 static void quantize(const struct stream_call *c, enum operand operand, const float *from, size_t row, size_t k)
 {
     uint32_t *to = c->words + operand * c->operand;
@@ -82,7 +82,7 @@ static void run_product(const struct stream_call *c)
     c->multiply(&c->product);
 }
 
-/* A recurrence that is one call of the kernel. */
+/* A recurrence that is a single call of the kernel. */
 static void run_step(const struct stream_call *c) { c->fused[0](&c->step); }
 
 static void run_steps(const struct stream_call *c)
@@ -100,7 +100,7 @@ static void run_steps(const struct stream_call *c)
         c->fused[1](step);
 }
 
-/* h = P m, where the cell has left m in the place of h. */
+/* h = P m, where the cell has stored m in place of h. */
 static void run_projected(const struct stream_call *c)
 {
     run_steps(c);
@@ -126,7 +126,7 @@ static const struct cell_kernels *cell_of(const struct stream_plan *p, const str
     return cpu_isa_cell(p->isa, layer_of(p, op)->cell->name, p->weights.dtype, false);
 }
 
-/* The numbers of a view; of states those that leave the step. */
+/* Returns the rows of a view; for states, those after the step. */
 static struct stream_rows rows_of(const struct binder *b, const struct view *v)
 {
     if (v->buffer < 0)
@@ -139,7 +139,7 @@ static struct stream_rows rows_of(const struct binder *b, const struct view *v)
     return rows;
 }
 
-/* What multiplies weights: floats, or as bytes. */
+/* Returns the operand of a product with weights: floats, or bytes. */
 static struct fused_operand operand_of(const struct stream_call *c, enum operand operand, const float *at, size_t row,
                                        size_t k)
 {
@@ -148,7 +148,7 @@ static struct fused_operand operand_of(const struct stream_call *c, enum operand
     return (struct fused_operand){at, row};
 }
 
-/* [B, n] by weights in panels, k long. */
+/* A product [B, n] with weights in panels of length k. */
 static struct product product_of(const struct stream_call *c, struct fused_operand x, size_t n, size_t k,
                                  enum dtype dtype, const float *w, const float *bias)
 {
@@ -175,7 +175,7 @@ static void bind_product(const struct binder *b, const struct op *op, struct str
     c->product = product_of(c, operand_of(c, OPERAND_X, c->from.at, c->from.row, k), c->width, k, b->w->dtype, w, bias);
 }
 
-/* Weights [G, U, K] and their biases; nothing where they are absent. */
+/* Returns the weights [G, U, K] and their biases; empty if they are absent. */
 static struct fused_weights weights_of(const struct binder *b, const struct view *w, const struct view *bias)
 {
     static const enum fused_word cells[] = {
@@ -191,8 +191,8 @@ static struct fused_weights weights_of(const struct binder *b, const struct view
                                   .cell = cells[b->w->dtype]};
 }
 
-/* Every other step walks through the units backwards: what of the weights is still in a cache that can't hold all is
- * used first. */
+/* Every other step goes through the units backward. It starts with the weights that are still in a cache too small for
+ * all of them. */
 static void bind_recurrence(const struct binder *b, const struct op *op, struct stream_call *c)
 {
     const struct layer *l = layer_of(b->plan, op);
@@ -235,7 +235,7 @@ static void bind_pool(const struct binder *b, const struct op *op, struct stream
     c->step.value.next = (struct fields){next.at, c->width, next.row};
 }
 
-/* The slots of what is read and given, and what else there is to prepare. */
+/* The view slots of input and output, and a function for further preparations. */
 struct form {
     void (*run)(const struct stream_call *), (*run_adding)(const struct stream_call *);
     int from, to;
@@ -252,7 +252,7 @@ static const struct form forms[OP_KIND_MAX] = {
     [OP_RNN] = {run_steps, NULL, RNN_X, RNN_Y, bind_recurrence},
 };
 
-/* What unroll_stream_read gives of a layer. */
+/* Returns whether unroll_stream_read returns this result of a layer. */
 static bool gives(const struct plan *p, const struct op *op, int buffer)
 {
     char y[32];
@@ -260,7 +260,7 @@ static bool gives(const struct plan *p, const struct op *op, int buffer)
     return op->depth && p->model->layer[op->depth - 1].is_output && plan_find_buffer(p, y) == buffer;
 }
 
-/* What it looks up by; NULL: it does not. */
+/* Returns the tokens that index the table, or NULL if the operation has none. */
 static const int32_t *tokens_of(const struct binder *b, const struct op *op)
 {
     const int buffer = op->kind == OP_EMBED ? op->view[EMBED_TOKENS].buffer : op->view[GEMM_X].buffer;
@@ -268,6 +268,7 @@ static const int32_t *tokens_of(const struct binder *b, const struct op *op)
     return is_one ? stream_at(b->s, b->plan->array[buffer].at) : NULL;
 }
 
+/* Prepares the call of an operation for the current half of the states. */
 static void bind_call(const struct binder *b, const struct op *op, struct stream_call *c)
 {
     const struct plan *p = b->plan->plan;
@@ -300,7 +301,7 @@ void stream_bind(const struct stream_plan *p, struct unroll_stream *s)
     s->place = s;
 }
 
-/* Addresses of shared weights stay. */
+/* Updates the addresses in the calls after a move; those of shared weights stay. */
 void stream_move(struct unroll_stream *s)
 {
 #define ADDRESS(field) offsetof(struct stream_call, field)
@@ -339,12 +340,12 @@ void stream_move(struct unroll_stream *s)
 
 /* ---- layout ---------------------------------------------------------------------------- */
 
-/* What the operations need together. */
+/* The memory that all operations need. */
 struct needs {
     size_t used, half, widest;
 };
 
-/* Rows of a buffer, unless an operation before has placed it. */
+/* Places the rows of a buffer, unless an earlier operation has. */
 static void place(const struct stream_plan *p, int buffer, size_t planes, size_t row, struct needs *needs)
 {
     const struct buffer *b = &p->plan->buffer[buffer];
@@ -357,7 +358,7 @@ static void place(const struct stream_plan *p, int buffer, size_t planes, size_t
     needs->widest = a->width > needs->widest ? a->width : needs->widest;
 }
 
-/* The states, of which h is what the layer gives: in rows of whole tiles, side by side. */
+/* Places the states one after another, in rows of whole tiles. The layer's output is h. */
 static void place_recurrence(const struct stream_plan *p, const struct op *op, struct needs *needs)
 {
     const struct view *v = op->view;
@@ -375,7 +376,7 @@ static void place_recurrence(const struct stream_plan *p, const struct op *op, s
         place(p, v[RNN_X].buffer, 1, l->input, needs);
 }
 
-/* Sums of gates are in rows of tiles, too. */
+/* Gate sums are in rows of whole tiles, too. */
 static void place_view(const struct stream_plan *p, int buffer, struct needs *needs)
 {
     const struct buffer *b = &p->plan->buffer[buffer < 0 ? 0 : buffer];
@@ -387,16 +388,17 @@ static void place_view(const struct stream_plan *p, int buffer, struct needs *ne
               needs);
 }
 
+/* Places the buffers of an operation; fails if streams or kernels do not support it. */
 static unroll_status place_op(const struct stream_plan *p, const struct op *op, struct needs *needs)
 {
     const struct form *form = &forms[op->kind];
     const struct cell_kernels *cell = op->kind == OP_RNN ? cell_of(p, op) : NULL;
     if (!form->run || (op->view[form->to].access == ADD && !form->run_adding))
         return fail(UNROLL_UNSUPPORTED,
-                    "layer '%s' can't be streamed: a stream has no such '%s'; fix: run it in a session",
+                    "layer '%s' cannot be streamed: streams do not support '%s'; fix: run it in a session",
                     layer_of(p, op)->name, kind_info(op->kind)->name);
     if (op->kind == OP_RNN && (!cell || !cell->fused[0]))
-        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'; fix: another isa (scalar)",
+        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step for '%s'; fix: use another isa (scalar)",
                     p->isa->name, layer_of(p, op)->cell->name);
     if (cell)
         place_recurrence(p, op, needs);
@@ -408,6 +410,7 @@ static unroll_status place_op(const struct stream_plan *p, const struct op *op, 
     return UNROLL_OK;
 }
 
+/* Records where the input columns are. */
 static void lay_out_inputs(const struct stream_plan *p, struct unroll_stream *s)
 {
     const struct unroll_model *m = p->plan->model;

@@ -1,18 +1,19 @@
-/* Weights of streams: the streaming plan, whose layouts they have, where each lies, and the copy from the model. One
- * walk over what the plan's operations read does both: without memory it measures. */
+/* Weights of streams: the streaming plan with their layouts, their placement, and the copy from the model. A single
+ * pass over the operands of the plan does both; without memory it only measures. */
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/status.h"
-#include "device/cpu/operands.h"
+#include "device/cpu/executor/operands.h"
 #include "model/layer_kind.h"
+#include "model/units.h"
 #include "stream/stream.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- the plan -------------------------------------------------------------------------- */
 
-/* The same for all plans, but for their rows, whose weights may be shared. */
+/* Returns a hash that is equal for plans that can share weights, which may differ in their rows. */
 static uint64_t make_of(const struct plan *p)
 {
     uint64_t make = HASH_BEGIN;
@@ -27,14 +28,15 @@ static uint64_t make_of(const struct plan *p)
     return make;
 }
 
-/* A stream runs on the caller's thread: of its machine only these count. */
+/* A stream runs on the caller's thread and uses only these fields of its machine. */
 static unroll_status check_unused(const unroll_machine *m)
 {
     unroll_machine used = unroll_machine_default();
     used.device = m->device, used.isa = m->isa, used.dtype = m->dtype;
     if (memcmp(m, &used, sizeof used))
         return fail(UNROLL_USAGE,
-                    "a stream has an `isa` and a `dtype`, no more of a machine; fix: leave out `threads` and all else");
+                    "of the machine settings, a stream supports only `isa` and `dtype`; fix: leave out `threads` and "
+                    "all others");
     return UNROLL_OK;
 }
 
@@ -44,14 +46,15 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model; fix: give one");
     if (c->rows < 1 || c->rows > MAX_ROWS)
-        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d; fix: a number in this range", c->rows, MAX_ROWS);
+        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d; fix: choose a number in this range", c->rows, MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
-        return fail(UNROLL_UNSUPPORTED, "streams run on the cpu, not on %s; fix: leave out `device`, or run a session",
+        return fail(UNROLL_UNSUPPORTED,
+                    "streams run only on the cpu, not on %s; fix: leave out `device`, or run a session",
                     c->machine.device);
     return check_unused(&c->machine);
 }
 
-/* Shared weights must be of a model of the same make; they say which kernels go with them. */
+/* Shared weights must belong to a model of the same make. They determine the kernels. */
 static unroll_status check_shared(const struct unroll_stream_weights *shared, struct stream_plan *p)
 {
     if (!shared)
@@ -59,16 +62,22 @@ static unroll_status check_shared(const struct unroll_stream_weights *shared, st
     if (shared->make != p->weights.make)
         return fail(
             UNROLL_USAGE,
-            "the shared weights are of another model, of %u layers and %u outputs; fix: the weights of this model",
+            "the shared weights belong to another model, with %u layers and %u outputs; fix: use the weights of this "
+            "model",
             (unsigned)shared->layers, (unsigned)shared->outputs);
     if (shared->dtype != p->weights.dtype)
-        return fail(UNROLL_USAGE, "the shared weights are in another dtype than the stream's; fix: use the "
-                                  "configuration they were made with, and add them to it");
+        return fail(UNROLL_USAGE,
+                    "the shared weights have a different dtype than the stream; fix: use the configuration they were "
+                    "packed with, and add them to it");
+    if (shared->units != p->weights.units)
+        return fail(UNROLL_USAGE,
+                    "the shared weights were packed with a different `raw` or `series`; fix: use the configuration "
+                    "they were packed with, and add them to it");
     p->isa = shared->isa;
     return UNROLL_OK;
 }
 
-/* All x are multiplied in the step. */
+/* Makes a plan in which the recurrent step includes the product with x. */
 static unroll_status make_plan(const unroll_model *m, const unroll_stream_config *c, enum dtype dtype,
                                struct stream_plan *p)
 {
@@ -84,27 +93,33 @@ static unroll_status make_plan(const unroll_model *m, const unroll_stream_config
                                                 .dtype = dtype,
                                                 .layers = (uint32_t)m->layers,
                                                 .outputs = (uint32_t)unroll_model_outputs(m),
-                                                .make = make_of(p->plan)};
+                                                .make = make_of(p->plan),
+                                                .units = hash_text(hash_number(HASH_BEGIN, c->raw != 0), c->series)};
     return UNROLL_OK;
 }
 
 unroll_status stream_take_config(const unroll_stream_config *given, unroll_stream_config *config)
 {
-    *config = unroll_stream_default();
-    return sized_take(SIZED_WITH(unroll_stream_config, "unroll_stream_default()", MACHINE_OF(unroll_stream_config)),
-                      given, config);
+    *config = unroll_stream_config_default();
+    return sized_take(
+        SIZED_WITH(unroll_stream_config, "unroll_stream_config_default()", MACHINE_OF(unroll_stream_config)), given,
+        config);
 }
 
 unroll_status stream_plan_make(const unroll_model *m, const unroll_stream_config *c, bool of_weights,
                                struct stream_plan *p)
 {
     enum dtype dtype;
+    unroll_model *used = (unroll_model *)m; /* only read */
     *p = (struct stream_plan){0};
     TRY(check_config(m, c));
     TRY(weights_choose(c->machine.dtype, &dtype));
     TRY(cpu_isa_choose(c->machine.isa, DTYPE_F32, &p->isa));
     p->isa = cpu_isa_without_tiles(p->isa);
-    unroll_status status = make_plan(m, c, dtype, p);
+    TRY(units_take(&used, c->raw, c->series, false, &p->own));
+    unroll_status status = units_check_dtype(used, c->machine.dtype);
+    if (status == UNROLL_OK)
+        status = make_plan(used, c, dtype, p);
     if (status == UNROLL_OK && !of_weights)
         status = check_shared(c->weights, p);
     if (status == UNROLL_OK)
@@ -118,23 +133,22 @@ void stream_plan_free(struct stream_plan *p)
 {
     plan_free(p->plan);
     release(p->array);
+    unroll_model_free(p->own);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------- */
 
 struct packer {
     const struct stream_plan *plan;
-    struct unroll_stream_weights *to; /* NULL: measures */
-    uint32_t *words;                  /* [OPERAND_SCRATCH] of a row of int8, where it does not */
+    struct unroll_stream_weights *to; /* NULL: only measures */
+    uint32_t *words;                  /* [OPERAND_SCRATCH] an int8 row; NULL if it only measures */
     size_t used;                      /* bytes */
 };
 
-/* The next array; NULL where there is no memory yet. */
+/* Reserves the next array, whose bytes are 0. Returns NULL if it only measures. */
 static float *reserve(struct packer *p, size_t bytes, size_t *offset)
 {
     *offset = stream_take(&p->used, bytes);
-    if (p->to)
-        memset((char *)p->to + *offset, 0, bytes);
     return p->to ? (float *)(void *)((char *)p->to + *offset) : NULL;
 }
 
@@ -150,7 +164,7 @@ static const float *values(const struct packer *p, const struct parameter *q)
     return p->plan->plan->model->values + q->first;
 }
 
-/* Rows with zeros that fill each up: of units, to those of the tiles. */
+/* Copies rows, padded with zeros; those of units to whole tiles. */
 static void pack_rows(struct packer *p, int buffer, bool of_units, size_t *offset)
 {
     const struct parameter *q = parameter_of(p, buffer);
@@ -159,7 +173,7 @@ static void pack_rows(struct packer *p, int buffer, bool of_units, size_t *offse
     for (size_t i = 0; to && i < rows; i++) memcpy(to + i * row, values(p, q) + i * width, width * sizeof *to);
 }
 
-/* As the kernels of sessions do. */
+/* Packs with the kernel that sessions use. */
 static void pack_layout(struct packer *p, int buffer, enum layout layout, enum dtype dtype, size_t bytes,
                         size_t *offset)
 {
@@ -183,8 +197,8 @@ static void pack_layout(struct packer *p, int buffer, enum layout layout, enum d
 
 /* ---- one-hot tokens ------------------------------------------------------------------- */
 
-/* What each token makes of a row of weights: b + w, as its numbers are kept. In int8 the 1 of a token
- * is 127 with the scale 1/127. */
+/* Computes b + w of each token from a row of weights in their stored precision. In int8 the 1 of a one-hot token is 127
+ * with the scale 1/127. */
 static void add_symbols(const struct packer *p, float *to, size_t distance, const float *row, float bias, size_t n)
 {
     const int8_t *byte = (const void *)p->words;
@@ -200,8 +214,8 @@ static void add_symbols(const struct packer *p, float *to, size_t distance, cons
     }
 }
 
-/* [tokens, (G), U]: what a pick of each token gives, b + W x, of gates in rows of tiles. All other terms of the chain
- * are zeros. */
+/* Makes a table [tokens, (G), U] of the products with one-hot tokens, b + W x, with gates in rows of whole tiles. All
+ * other terms of the FMA chain are zeros. */
 static void pack_symbols(struct packer *p, const struct op *op, struct stream_array *table)
 {
     const struct parameter *q = parameter_of(p, op->view[GEMM_W].buffer);
@@ -215,9 +229,9 @@ static void pack_symbols(struct packer *p, const struct op *op, struct stream_ar
                     symbols);
 }
 
-/* ---- the walk -------------------------------------------------------------------------- */
+/* ---- all weights ------------------------------------------------------------------------ */
 
-/* What an operation reads, if it is a weight that nothing before has read. */
+/* Packs a weight, unless an earlier operation reads it, too. */
 static void pack_view(struct packer *p, const struct op *op, int slot)
 {
     const int buffer = op->view[slot].buffer;
@@ -243,7 +257,7 @@ unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights
     struct packer packer = {.plan = plan, .to = to, .used = sizeof *to};
     if (to && plan->weights.dtype == DTYPE_I8 && !(packer.words = allocate(OPERAND_SCRATCH * sizeof *packer.words)))
         return fail(UNROLL_RESOURCE, "no memory to pack weights");
-    const uint64_t mode = cpu_flush_denormals(); /* as where a session packs */
+    const uint64_t mode = cpu_flush_denormals(); /* as when a session packs */
     for (int i = 0; i < p->buffers; i++)
         if (stream_is_weight(plan, i))
             plan->array[i].at = 0;
@@ -257,7 +271,7 @@ unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights
     return UNROLL_OK;
 }
 
-/* ---- weights of their own -------------------------------------------------------------- */
+/* ---- shared weights --------------------------------------------------------------------- */
 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *given)
 {
@@ -272,9 +286,10 @@ size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_strea
 unroll_status stream_check_memory(const void *memory, size_t bytes, size_t needed, const char *who_knows)
 {
     if (!memory || bytes < needed)
-        return fail(UNROLL_USAGE, "%zu bytes are needed, not %zu; fix: ask %s", needed, memory ? bytes : 0, who_knows);
+        return fail(UNROLL_USAGE, "%zu bytes are needed, not %zu; fix: call %s", needed, memory ? bytes : 0, who_knows);
     if ((uintptr_t)memory % _Alignof(max_align_t))
-        return fail(UNROLL_USAGE, "the memory of a stream is not aligned to %zu bytes; fix: memory from aligned_alloc",
+        return fail(UNROLL_USAGE,
+                    "the memory of a stream is not aligned to %zu bytes; fix: allocate it with aligned_alloc",
                     _Alignof(max_align_t));
     return UNROLL_OK;
 }
@@ -288,7 +303,7 @@ unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unrol
     TRY(stream_plan_make(model, &config, true, &p));
     unroll_status status = stream_check_memory(memory, bytes, p.weights.bytes, "unroll_stream_weights_bytes");
     if (status == UNROLL_OK)
-        status = stream_pack(&p, memory);
+        status = stream_pack(&p, memset(memory, 0, p.weights.bytes));
     stream_plan_free(&p);
     if (status == UNROLL_OK)
         *weights = memory;

@@ -1,5 +1,5 @@
-/* Saved states: a header that says of what make they are, then the numbers of each layer, state and row, as
- * the processor keeps them (a file of another byte order is refused by its first word). */
+/* Saved states: a header with the make of the model, then the numbers of each layer, state and row in the processor's
+ * format. The first word of the header identifies a file of another byte order. */
 #include "base/hash.h"
 #include "base/status.h"
 #include "model/layer_kind.h"
@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define USE_STATES "use states that were saved by a stream of this model"
+
 enum { VERSION = 1 };
 
 static const char magic[8] = {'u', 'n', 'r', 'o', 'l', 'l', 's', 't'};
 
-/* Of a pool that goes on from step to step: what it made of them, and how many they are. */
+/* Returns the number of states of a pool over steps: the accumulated values and the number of steps. */
 static uint32_t pool_states(const struct layer *l) { return layer_pool_of(l) && l->pool != POOL_LAST ? 2 : 0; }
 
-/* The first recurrent layer of a stack: all are alike. NULL: there is none, or they are not. */
+/* Returns the first recurrent layer if there is one and all of them are alike, otherwise NULL. */
 static const struct layer *alike(const unroll_model *m)
 {
     const struct layer *first = NULL;
@@ -32,7 +34,7 @@ static const struct layer *alike(const unroll_model *m)
     return first;
 }
 
-/* What differs from layer to layer as one number. */
+/* Hashes the properties in which layers differ. */
 static uint32_t mixture_of(const unroll_model *m)
 {
     uint64_t sum = HASH_BEGIN;
@@ -44,7 +46,7 @@ static uint32_t mixture_of(const unroll_model *m)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* Of recurrent layers that are not alike: all their states, numbers of a row, and the mixture. */
+/* If the layers are not alike, the header has the total of their states, the numbers per row and the hash. */
 struct stream_header stream_header_of(const unroll_model *m, size_t rows)
 {
     const struct layer *one = alike(m);
@@ -66,7 +68,7 @@ struct stream_header stream_header_of(const unroll_model *m, size_t rows)
     return h;
 }
 
-/* Each row of each state of each layer, in the order of the bytes. */
+/* Visits each row of each state of each layer, in the order of the saved bytes. */
 typedef void visitor(float *row, char *bytes, size_t count, uint64_t *checksum);
 
 static void visit(const struct unroll_stream *s, char *bytes, visitor *see, uint64_t *checksum)
@@ -105,7 +107,8 @@ unroll_status unroll_stream_save(const unroll_stream *s, void *state, size_t byt
     if (!state || bytes != unroll_stream_state_bytes(s))
         return fail(
             UNROLL_USAGE,
-            "the states of this stream are %zu bytes, not %zu; fix: as many bytes as unroll_stream_state_bytes says",
+            "the states of this stream are %zu bytes, not %zu; fix: give the bytes that unroll_stream_state_bytes "
+            "returns",
             unroll_stream_state_bytes(s), state ? bytes : 0);
     struct stream_header h = s->header;
     visit(s, (char *)state + sizeof h, save_row, &h.checksum);
@@ -113,60 +116,63 @@ unroll_status unroll_stream_save(const unroll_stream *s, void *state, size_t byt
     return UNROLL_OK;
 }
 
+/* Checks that the states are of this format, model and number of rows. */
 static unroll_status check_header(const struct unroll_stream *s, const struct stream_header *got)
 {
     struct stream_header own = s->header;
     if (memcmp(got->magic, magic, sizeof magic))
-        return fail(UNROLL_DATA,
-                    "these are no saved states of a stream; fix: states that a stream of this model has saved");
+        return fail(UNROLL_DATA, "these are not saved states of a stream; fix: " USE_STATES);
     if (got->version != VERSION)
         return fail(UNROLL_DATA,
-                    "the states are of version %u, this library reads %d; fix: states that this library has saved",
+                    "the states have version %u, but this library reads version %d; fix: use states saved by this "
+                    "library",
                     (unsigned)got->version, VERSION);
     own.checksum = got->checksum;
     if (memcmp(&own, got, sizeof own))
         return fail(
             UNROLL_DATA,
-            "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: %u), %u rows; fix: a stream of the same model and rows",
+            "the states belong to %.24s %u x %u (h: %u), %u rows, but the stream is %s %u x %u (h: %u), %u rows; "
+            "fix: use a stream of the same model and rows",
             got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width, (unsigned)got->rows,
             own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width, (unsigned)own.rows);
     return UNROLL_OK;
 }
 
+/* Checks the checksum, and that all states are finite. */
 static unroll_status check_numbers(const char *bytes, size_t count, uint64_t checksum)
 {
     if (hash_words(HASH_BEGIN, bytes, count) != checksum)
-        return fail(
-            UNROLL_DATA,
-            "the states are damaged: their checksum is another; fix: states that a stream of this model has saved");
+        return fail(UNROLL_DATA, "the states are damaged: the checksum does not match; fix: " USE_STATES);
     for (size_t i = 0; i < count; i++) {
         float x;
         memcpy(&x, bytes + i * sizeof x, sizeof x);
         if (!isfinite(x))
-            return fail(UNROLL_DATA,
-                        "number %zu of the states is %s; fix: states that a stream of this model has saved", i,
+            return fail(UNROLL_DATA, "value %zu of the states is %s; fix: " USE_STATES, i,
                         isnan(x) ? "NaN" : "infinite");
     }
     return UNROLL_OK;
 }
 
-unroll_status unroll_stream_load(unroll_stream *s, const void *state, size_t bytes)
+unroll_status stream_check_state(const struct unroll_stream *s, const void *state, size_t bytes, size_t expected)
 {
     struct stream_header h;
     if (!state || bytes < sizeof h)
-        return fail(
-            UNROLL_DATA,
-            "saved states have a header of %zu bytes; these are %zu bytes; fix: states that a stream of this model has saved",
-            sizeof h, state ? bytes : 0);
+        return fail(UNROLL_DATA,
+                    "saved states have a header of %zu bytes, but only %zu bytes were given; fix: " USE_STATES,
+                    sizeof h, state ? bytes : 0);
     memcpy(&h, state, sizeof h);
     TRY(check_header(s, &h));
-    if (bytes != unroll_stream_state_bytes(s))
-        return fail(
-            UNROLL_DATA,
-            "the states of this stream are %zu bytes, these are %zu; fix: as many bytes as unroll_stream_state_bytes says",
-            unroll_stream_state_bytes(s), bytes);
-    const char *numbers = (const char *)state + sizeof h;
-    TRY(check_numbers(numbers, (bytes - sizeof h) / sizeof(float), h.checksum));
-    visit(s, (char *)numbers, load_row, NULL); /* which only reads them */
+    if (bytes != expected)
+        return fail(UNROLL_DATA,
+                    "the states of this stream are %zu bytes, but %zu were given; fix: give the bytes that "
+                    "unroll_stream_state_bytes returns",
+                    expected, bytes);
+    return check_numbers((const char *)state + sizeof h, (bytes - sizeof h) / sizeof(float), h.checksum);
+}
+
+unroll_status unroll_stream_load(unroll_stream *s, const void *state, size_t bytes)
+{
+    TRY(stream_check_state(s, state, bytes, unroll_stream_state_bytes(s)));
+    visit(s, (char *)state + sizeof s->header, load_row, NULL); /* load_row only reads them */
     return UNROLL_OK;
 }

@@ -1,12 +1,12 @@
-/* The step of a stream: what runs in real time. Nothing here allocates, locks, waits or asks the system for
- * anything; the calls are prepared (bind.c). */
+/* The step of a stream, the part that runs in real time. It does not allocate, lock, wait or make system calls; bind.c
+ * has prepared the calls. */
 #include "base/finite.h"
 #include "base/status.h"
 #include "stream/stream.h"
 #include <math.h>
 #include <string.h>
 
-/* Numbers [B, width], tokens [B, columns]; NULL where the model has none. */
+/* Numbers [B, width] and tokens [B, columns]; NULL if the model reads none. */
 struct frame {
     const float *inputs;
     const int32_t *tokens;
@@ -17,8 +17,8 @@ static unroll_status refuse_inputs(const struct unroll_stream *s, const float *i
 {
     size_t i = 0;
     while (isfinite(inputs[i])) i++;
-    return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s; fix: finite numbers", i / s->input.width, i % s->input.width,
-                isnan(inputs[i]) ? "NaN" : "infinite");
+    return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s; fix: use finite numbers", i / s->input.width,
+                i % s->input.width, isnan(inputs[i]) ? "NaN" : "infinite");
 }
 
 static unroll_status enter_tokens(const struct unroll_stream *s, const int32_t *tokens, const struct stream_tokens *of)
@@ -26,7 +26,7 @@ static unroll_status enter_tokens(const struct unroll_stream *s, const int32_t *
     int32_t *to = stream_at(s, of->at);
     for (size_t b = 0; b < s->rows; b++, tokens += s->tokens) {
         if (*tokens < 0 || (uint32_t)*tokens >= of->symbols)
-            return fail(UNROLL_DATA, "tokens[row=%zu%s] = %d is outside 0..%d; fix: tokens in this range", b,
+            return fail(UNROLL_DATA, "tokens[row=%zu%s] = %d is outside 0..%d; fix: use tokens in this range", b,
                         of->called, (int)*tokens, (int)of->symbols - 1);
         to[b] = *tokens;
     }
@@ -58,14 +58,14 @@ static unroll_status step(struct unroll_stream *s, const struct frame *f)
     return UNROLL_OK;
 }
 
-/* Denormal numbers are zeros while a stream computes, as in sessions. */
+/* Treats denormal numbers as zeros, as sessions do. */
 static unroll_status run(struct unroll_stream *s, int steps, const struct frame *first)
 {
     struct frame f = *first;
     if (!f.tokens != !s->tokens || !f.inputs != !s->input.width || !f.outputs || steps < 0)
         return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps; fix: give them",
                     !s->tokens       ? "inputs"
-                    : s->input.width ? "tokens and inputs (unroll_stream_step_mixed)"
+                    : s->input.width ? "tokens and inputs"
                                      : "tokens");
     const size_t inputs = s->rows * s->input.width, outputs = s->rows * s->output.width;
     unroll_status status = UNROLL_OK;
@@ -83,33 +83,12 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
     return status;
 }
 
-unroll_status unroll_stream_step(unroll_stream *s, const float *inputs, float *outputs)
-{
-    return run(s, 1, &(struct frame){inputs, NULL, outputs});
-}
-
-unroll_status unroll_stream_step_tokens(unroll_stream *s, const int32_t *tokens, float *outputs)
-{
-    return run(s, 1, &(struct frame){NULL, tokens, outputs});
-}
-
-unroll_status unroll_stream_run(unroll_stream *s, int steps, const float *inputs, float *outputs)
-{
-    return run(s, steps, &(struct frame){inputs, NULL, outputs});
-}
-
-unroll_status unroll_stream_run_tokens(unroll_stream *s, int steps, const int32_t *tokens, float *outputs)
-{
-    return run(s, steps, &(struct frame){NULL, tokens, outputs});
-}
-
-unroll_status unroll_stream_step_mixed(unroll_stream *s, const int32_t *tokens, const float *inputs, float *outputs)
+unroll_status unroll_stream_step(unroll_stream *s, const int32_t *tokens, const float *inputs, float *outputs)
 {
     return run(s, 1, &(struct frame){inputs, tokens, outputs});
 }
 
-unroll_status unroll_stream_run_mixed(unroll_stream *s, int steps, const int32_t *tokens, const float *inputs,
-                                      float *outputs)
+unroll_status unroll_stream_run(unroll_stream *s, int steps, const int32_t *tokens, const float *inputs, float *outputs)
 {
     return run(s, steps, &(struct frame){inputs, tokens, outputs});
 }

@@ -1,4 +1,4 @@
-/* The checks of the tables that tasks declare. */
+/* Checks against the tables that tasks declare. */
 #include "tasks/accepts.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ unsigned column_kind(const struct column *column)
                                        [COLUMN_SET] = STEP_SET,
                                        [COLUMN_NUMBERS] = STEP_NUMBERS,
                                        [COLUMN_TIME] = STEP_TIME};
-    return of_type[column->type] << (column->of_sequence ? OF_SEQUENCE : 0);
+    return of_type[column->type] << (column->begin ? UNALIGNED : column->of_sequence ? OF_SEQUENCE : 0);
 }
 
 /* ---- networks ---- */
@@ -28,14 +28,14 @@ struct network {
 
 bool accepts_lists(const char *names, const char *name)
 {
-    const size_t length = name ? strcspn(name, ":") : 0; /* of a loss without its levels */
+    const size_t length = name ? strcspn(name, ":") : 0; /* of a loss, without its levels */
     for (const char *at = names; *at; at += strcspn(at, " ") + 1)
         if (length && strcspn(at, " ") == length && memcmp(at, name, length) == 0)
             return true;
     return false;
 }
 
-/* "mse, mae or huber". Returns text. */
+/* Formats "mse, mae or huber". Returns text. */
 static const char *list_losses(const char *losses, char *text, size_t size)
 {
     size_t used = 0;
@@ -56,11 +56,12 @@ static unroll_status check_loss(const struct task *task, const struct accepts *r
     char losses[128];
     struct loss_choice choice;
     if (!accepts_lists(row->losses, loss))
-        return fail(UNROLL_USAGE, "loss = '%.40s' is no loss of the task %s for these data; fix: %s",
+        return fail(UNROLL_USAGE, "loss = '%.40s' is not supported by the task %s for these data; fix: %s",
                     loss && *loss ? loss : "none", task->name, list_losses(row->losses, losses, sizeof losses));
     return loss_choose(loss, &choice);
 }
 
+/* Refuses a network whose loss, pool or directions the row does not accept. */
 static unroll_status check_network(const struct task *task, const struct accepts *row, const struct network *network)
 {
     TRY(check_loss(task, row, network->loss));
@@ -81,12 +82,12 @@ static unroll_status check_network(const struct task *task, const struct accepts
     return UNROLL_OK;
 }
 
-static struct network network_of(const unroll_spec *spec)
+static struct network network_of(const unroll_model_config *spec)
 {
     return (struct network){spec->loss, spec->pool && *spec->pool, spec->bidirectional > 0};
 }
 
-unroll_status accepts_spec(const struct task *task, const struct accepts *row, unroll_spec *spec)
+unroll_status accepts_spec(const struct task *task, const struct accepts *row, unroll_model_config *spec)
 {
     static _Thread_local char first[32];
     if (spec->loss == NULL && row->loss == NULL)
@@ -107,7 +108,8 @@ static bool reads_backward(const unroll_model *model)
     return false;
 }
 
-/* The row for these data; of a row that is in a schema that is not there, the first that accepts the network. */
+/* Checks the row for these data. If the row depends on a schema and there is none, finds the first row that accepts the
+ * network. */
 static unroll_status check_rows(const struct task *task, const unroll_dataset *data, const json_t *schema,
                                 const struct network *network, const struct accepts **row)
 {
@@ -139,7 +141,7 @@ unroll_status accepts_model(const struct task *task, const unroll_model *model, 
     return status;
 }
 
-const char *accepts_unused(const struct task *task, const unroll_spec *spec, const unroll_dataset *data)
+const char *accepts_unused(const struct task *task, const unroll_model_config *spec, const unroll_dataset *data)
 {
     const struct network network = network_of(spec);
     const struct accepts *row;
@@ -150,29 +152,31 @@ const char *accepts_unused(const struct task *task, const unroll_spec *spec, con
 
 /* ---- columns ---- */
 
+/* Checks that the option's column exists and has an accepted kind. */
 static unroll_status check_column(const struct task *task, const struct accepts_column *rule,
                                   const unroll_dataset *data, const char *name)
 {
     const struct column *column = dataset_named(data, name);
     char names[256];
     if (column == NULL)
-        return fail(UNROLL_USAGE, "`%s`: '%s' has no column '%s'; fix: one of %s", rule->option, data->name, name,
+        return fail(UNROLL_USAGE, "`%s`: '%s' has no column '%s'; fix: use one of %s", rule->option, data->name, name,
                     dataset_names(data, names, sizeof names));
     const int index = (int)(column - data->column);
     if (index == data->group || index == data->time)
-        return fail(UNROLL_DATA, "`%s`: the column '%s' already %s; fix: another column", rule->option, name,
+        return fail(UNROLL_DATA, "`%s`: the column '%s' already %s; fix: use another column", rule->option, name,
                     index == data->group ? "divides the rows into sequences" : "orders the rows");
     if (rule->kinds & column_kind(column))
         return UNROLL_OK;
     if (column->of_sequence && !(rule->kinds >> OF_SEQUENCE))
         return fail(
             UNROLL_DATA,
-            "`%s`: the task %s needs %s, and the column '%s' has one entry for each sequence; fix: another column",
+            "`%s`: the task %s needs %s, and the column '%s' has one entry for each sequence; fix: use another column",
             rule->option, task->name, rule->what, name);
-    return fail(UNROLL_DATA,
-                "`%s`: the task %s needs %s, and the column '%s' has none; fix: another column, or read it as another "
-                "type (`columns` %s=%s)",
-                rule->option, task->name, rule->what, name, name, rule->type);
+    return fail(
+        UNROLL_DATA,
+        "`%s`: the task %s needs %s, and the column '%s' has none; fix: use another column, or read it as another "
+        "type (`columns` %s=%s)",
+        rule->option, task->name, rule->what, name, name, rule->type);
 }
 
 static unroll_status check_columns(const struct task *task, const struct accepts_column *rule, const char *value,

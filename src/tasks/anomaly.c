@@ -1,34 +1,34 @@
-/* The task anomaly: steps of series that are not as those that were trained on. A forecast of one step is trained (on
- * data that are normal, or nearly); a step's score is the residual that is the largest among the targets, in standard
- * deviations of the validation's residuals, and beyond a quantile of the validation's scores it is an anomaly. So a
- * validation is needed, and the model's schema keeps what it taught. A column that labels anomalies is only compared
- * with: neither read nor needed. The floor is the residual of repeating the step before. */
+/* The task anomaly: finds steps of series that differ from the training data. Trains a forecast of one step on normal
+ * data, or nearly normal ones. The score of a step is the largest residual among the targets, in standard deviations of
+ * the validation's residuals. Scores above a quantile of the validation's scores are anomalies. So a validation is
+ * needed, whose results are stored in the model's schema. A column that labels anomalies is used only for comparison;
+ * it is optional and not an input. The baseline is the residual of repeating the previous step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "tasks/answer_text.h"
 #include "tasks/schema.h"
 #include "tasks/task_table.h"
-#include "tasks/windows.h"
+#include "tasks/examples/windows.h"
 
 struct options {
     struct recipe_options of_series; /* `ignored` is the label */
     double quantile;
 };
 
-static const struct key anomaly_keys[] = {
-    RECIPE_CONTEXT,
-    RECIPE_SEASON,
-    RECIPE_TARGET,
-    RECIPE_KNOWN,
-    RECIPE_TEXT("label", ignored, "the column that says which steps are anomalies"),
-    {.name = "quantile",
-     .min = 0.5,
-     .max = 0.9999999,
-     .offset = offsetof(struct options, quantile),
-     .about = "what share of the validation's steps is below the threshold"},
-    {0}};
+static const struct key anomaly_keys[] = {RECIPE_CONTEXT,
+                                          RECIPE_SEASON,
+                                          RECIPE_TARGET,
+                                          RECIPE_KNOWN,
+                                          RECIPE_TEXT("label", ignored, "column that marks anomalous steps"),
+                                          {.name = "quantile",
+                                           .min = 0.5,
+                                           .max = 0.9999999,
+                                           .offset = offsetof(struct options, quantile),
+                                           .about = "share of the validation's steps below the threshold"},
+                                          {0}};
 
 static const struct accepts anomaly_accepts[] = {{.losses = "huber mse mae ", .unused = "stateful batch_tokens "}, {0}};
 enum { LABEL_KINDS = STEP_NUMBERS | STEP_CATEGORY };
@@ -38,7 +38,7 @@ static const struct accepts_column anomaly_columns[] = {
     {.option = "label", .kinds = LABEL_KINDS, .what = "a label or a number at each step", .type = "category"},
     {0}};
 
-/* A step that has been scored. */
+/* A step with its score. */
 struct scored {
     double score;
     bool label;
@@ -46,17 +46,17 @@ struct scored {
 
 struct anomaly {
     struct windows w;
-    float *residual;   /* [windows] scaled: truth - forecast; NaN: not known */
-    double floor;      /* mean square of the residual of the step before, scaled */
-    double *deviation; /* [targets] of residuals; NULL: no validation has taught them */
+    float *residual;   /* [windows] scaled truth - forecast; NaN: unknown */
+    double floor;      /* mean squared residual of the previous step, scaled */
+    double *deviation; /* [targets] of residuals; NULL: not learned from a validation yet */
     double threshold, quantile;
-    const struct column *label; /* NULL: the data have none */
-    struct scored *scored;      /* [origins], sorted by score: room for the metrics */
+    const struct column *label; /* NULL: none */
+    struct scored *scored;      /* [origins] sorted by score; scratch space for the metrics */
 };
 
 static int suits_anomaly(const unroll_dataset *data, char why[TASK_WHY])
 {
-    (void)data, (void)why; /* who wants it says so: a table of numbers is rather forecast */
+    (void)data, (void)why; /* never chosen by itself: a table of numbers is rather a forecast */
     return 0;
 }
 
@@ -66,8 +66,8 @@ static const char *anomaly_item(const unroll_dataset *data)
     return "steps";
 }
 
-/* Does the column of labels say that a step is an anomaly? A number other than 0, a category other than those that say
- * no. */
+/* True if the label column marks the step as an anomaly: a number greater than 0, or a category other than "no" and the
+ * like. */
 static bool says_anomaly(const struct column *label, size_t step)
 {
     static const char *const no[] = {"", "0", "no", "false", "normal", "ok", "n", "-"};
@@ -80,7 +80,7 @@ static bool says_anomaly(const struct column *label, size_t step)
     return id >= 0;
 }
 
-/* A column without a normal step labels something else. */
+/* Refuses a label column that marks every step: it labels something else. */
 static unroll_status check_labels(const unroll_dataset *data, const struct column *label)
 {
     for (size_t step = 0; label && step < data->steps; step++)
@@ -88,10 +88,10 @@ static unroll_status check_labels(const unroll_dataset *data, const struct colum
             return UNROLL_OK;
     if (label == NULL)
         return UNROLL_OK;
-    return fail(UNROLL_DATA,
-                "`label`: by the column '%s' each step would be an anomaly; fix: a column that has 0, no or normal at "
-                "normal steps",
-                label->name);
+    return fail(
+        UNROLL_DATA,
+        "`label`: the column '%s' marks each step as an anomaly; fix: use a column with 0, no or normal at normal steps",
+        label->name);
 }
 
 static unroll_status choose(const unroll_dataset *data, const char *options, struct options *read,
@@ -104,7 +104,7 @@ static unroll_status choose(const unroll_dataset *data, const char *options, str
     return recipe_choose(data, &read->of_series, recipe);
 }
 
-static unroll_status anomaly_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+static unroll_status anomaly_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                      unroll_task_defaults *defaults)
 {
     struct options read;
@@ -142,6 +142,7 @@ static void anomaly_end(struct part *part)
     windows_end(part);
 }
 
+/* Reads the task's schema, including what validations have learned. */
 static unroll_status read_schema(const unroll_model *model, struct anomaly *a)
 {
     json_t *json;
@@ -152,11 +153,15 @@ static unroll_status read_schema(const unroll_model *model, struct anomaly *a)
     a->quantile = json_number_value(json_object_get(json, "quantile"));
     a->threshold = json_number_value(json_object_get(json, "threshold"));
     a->label = label && *label ? dataset_named(a->w.recipe.data, label) : NULL;
+    for (int i = 0; i < a->w.recipe.data->columns; i++)
+        if (a->w.recipe.data->column[i].kept == KEPT_LABEL)
+            a->label = &a->w.recipe.data->column[i];
     if (a->label && !(LABEL_KINDS & column_kind(a->label)))
-        status = fail(UNROLL_DATA,
-                      "column '%s' of '%s' is not the label that the model was measured with; fix: open the data with "
-                      "the model, and give it the same kind of column",
-                      a->label->name, a->w.recipe.data->name);
+        status = fail(
+            UNROLL_DATA,
+            "column '%s' of '%s' is not the model's label; fix: open the data with the model, and give it the same "
+            "kind of column",
+            a->label->name, a->w.recipe.data->name);
     if (status == UNROLL_OK && deviations)
         status = ALLOCATE(a->deviation, (size_t)a->w.recipe.targets, "for deviations");
     for (int i = 0; status == UNROLL_OK && deviations && i < a->w.recipe.targets; i++)
@@ -165,7 +170,7 @@ static unroll_status read_schema(const unroll_model *model, struct anomaly *a)
     return status;
 }
 
-/* The mean square of what repeating the step before is off by. */
+/* Returns the mean squared residual of repeating the previous step. */
 static double find_floor(const struct anomaly *a)
 {
     const struct recipe *recipe = &a->w.recipe;
@@ -192,7 +197,7 @@ static unroll_status fill_in(const struct task_request *request, enum part_of wh
     if (which == PART_TRAINING)
         return UNROLL_OK;
     if (which == PART_PREDICTED && a->deviation == NULL)
-        return fail(UNROLL_USAGE, "no validation has taught the model what is an anomaly; fix: train it with one");
+        return fail(UNROLL_USAGE, "the model has no threshold; fix: train it with a validation");
     TRY(ALLOCATE(a->residual, windows_count(&a->w), "for %zu residuals", windows_count(&a->w)));
     TRY(ALLOCATE(a->scored, a->w.origins, "for %zu scores", a->w.origins));
     if (which != PART_PREDICTED)
@@ -200,7 +205,7 @@ static unroll_status fill_in(const struct task_request *request, enum part_of wh
     return UNROLL_OK;
 }
 
-/* Predicted are all steps that have a patch before them. */
+/* Predicts all steps that follow at least one patch. */
 static unroll_status anomaly_open(const struct task_request *request, enum part_of which, struct part **part)
 {
     struct windows *windows = NULL;
@@ -252,7 +257,7 @@ static bool is_labelled(const struct anomaly *a, size_t origin)
     return says_anomaly(a->label, a->w.recipe.data->begin[window.sequence] + window.origin);
 }
 
-/* The largest residual of an origin in deviations, and whose; NaN: none is known. */
+/* Returns the largest residual of an origin in standard deviations, and its target; NaN if all are unknown. */
 static double score_of(const float *residual, const double *deviation, int targets, int *which)
 {
     double score = NAN;
@@ -272,7 +277,7 @@ static int compare_scores(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The scores of all origins that have one, sorted; of normal ones alone if it is said so. */
+/* Collects the scores of all origins that have one, sorted; normal_alone: without labeled anomalies. */
 static size_t collect(const struct anomaly *a, const double *deviation, bool normal_alone)
 {
     size_t count = 0;
@@ -288,7 +293,7 @@ static size_t collect(const struct anomaly *a, const double *deviation, bool nor
     return count;
 }
 
-/* ---- what a validation teaches ---- */
+/* ---- learning from a validation ---- */
 
 static void find_deviations(const struct anomaly *a, double *deviation)
 {
@@ -325,12 +330,12 @@ static unroll_status anomaly_learn(const struct part *part, json_t *schema)
 /* ---- metrics ---- */
 
 struct detection {
-    double alarms, right, labels, count; /* steps beyond the threshold, of them labelled ones; labelled ones; all */
+    double alarms, right, labels, count; /* above the threshold; correct ones; labeled; all steps */
     double auc;
 };
 
-/* scored [count] is sorted. The area under the ROC curve: how often a labelled step has the higher score; equal scores
- * count half. */
+/* Computes the detection metrics of sorted scored [count]. The area under the ROC curve is the probability that a
+ * labeled step has the higher score; equal scores count half. */
 static struct detection detect(const struct scored *scored, size_t count, double threshold)
 {
     struct detection d = {.count = (double)count};
@@ -349,6 +354,7 @@ static struct detection detect(const struct scored *scored, size_t count, double
     return d;
 }
 
+/* Computes residual error and, if there are labels, precision, recall and AUC. */
 static void anomaly_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct anomaly *a = (const struct anomaly *)part;
@@ -367,7 +373,7 @@ static void anomaly_score(const struct part *part, double loss, bool observed, u
     if (a->deviation == NULL || !observed)
         return;
     struct detection d = detect(a->scored, collect(a, a->deviation, false), a->threshold);
-    double precision = d.right / d.alarms, recall = d.right / d.labels;
+    double precision = d.alarms > 0 ? d.right / d.alarms : 0, recall = d.right / d.labels;
     const unroll_metric more[] = {{"false_alarms", "", " false alarms", 5, (d.alarms - d.right) / (d.count - d.labels)},
                                   {"auc", "auc ", "", 4, d.auc},
                                   {"f1", "f1 ", "", 4, d.right > 0 ? 2 * precision * recall / (precision + recall) : 0},
@@ -376,9 +382,9 @@ static void anomaly_score(const struct part *part, double loss, bool observed, u
     for (size_t i = 0; i < (d.labels > 0 ? 5 : 1); i++) evaluation->metric[evaluation->metrics++] = more[i];
 }
 
-/* ---- answers ---- */
+/* ---- predictions ---- */
 
-/* A row of the file: those that have too little before them have no score. */
+/* Returns the prediction for a row of the file. Rows with too few predecessors have no score. */
 static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, double score, int which)
 {
     const struct recipe *recipe = &a->w.recipe;
@@ -388,10 +394,14 @@ static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, 
     json_t *answer = json_pack("{s:i}", "row", (int)step + 1);
     if (data->time >= 0) {
         interval_format(&recipe->interval, data->column[data->time].times[step], time);
+        json_object_set_new(answer, "time_name", json_string(data->column[data->time].name));
         json_object_set_new(answer, "time", json_string(time));
     }
-    if (data->group >= 0)
+    if (data->group >= 0) {
+        json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
         json_object_set_new(answer, "group", json_string(windows_series(&a->w, sequence)));
+    }
+    answer_keep(answer, data, sequence, step);
     json_object_set_new(answer, "score", isnan(score) ? json_null() : json_real(score));
     json_object_set_new(answer, "anomaly", isnan(score) ? json_null() : json_boolean(score > a->threshold));
     json_object_set_new(answer, "column", isnan(score) ? json_null() : json_string(recipe->channel[which].name));
@@ -417,7 +427,7 @@ static unroll_status anomaly_answer(struct part *part, int64_t number, const str
     return UNROLL_OK;
 }
 
-/* "2020-01-03 11:00:00 4.21 anomaly load", "2020-01-03 12:00:00 0.37 -" */
+/* Prints "2020-01-03 11:00:00 4.21 anomaly load" or "2020-01-03 12:00:00 0.37 -". */
 static void anomaly_line(const json_t *answer, FILE *to)
 {
     const json_t *score = json_object_get(answer, "score"), *time = json_object_get(answer, "time");
@@ -436,13 +446,27 @@ static void anomaly_line(const json_t *answer, FILE *to)
         fprintf(to, "%.3f\t-\n", json_real_value(score));
 }
 
-/* What came against what was forecast, in units, of the first target's last steps: what plots draw. */
+/* Returns the time of a window's step, or its row. */
+static json_t *row_name(const struct anomaly *a, const struct window *window)
+{
+    const struct recipe *recipe = &a->w.recipe;
+    const unroll_dataset *data = recipe->data;
+    const size_t step = data->begin[window->sequence] + window->origin;
+    char time[TIME_TEXT];
+    if (data->time < 0)
+        return json_sprintf("%zu", step + 1);
+    interval_format(&recipe->interval, data->column[data->time].times[step], time);
+    return json_string(time);
+}
+
+/* Returns truth and forecast, in units, for the last steps of the first target, for plots. */
 static json_t *anomaly_details(const struct part *part)
 {
     enum { STEPS = 2000 };
     const struct anomaly *a = (const struct anomaly *)part;
     size_t targets = (size_t)a->w.recipe.targets, steps = a->w.origins < STEPS ? a->w.origins : STEPS;
-    json_t *truth = json_array(), *answer = json_array();
+    json_t *truth = json_array(), *answer = json_array(), *scores = json_array(), *rows = json_array();
+    int which = 0;
     for (size_t origin = a->w.origins - steps; origin < a->w.origins; origin++) {
         struct window window = windows_item(&a->w, origin * targets);
         const struct scale *scale = recipe_scale(&a->w.recipe, window.sequence, 0);
@@ -451,13 +475,18 @@ static json_t *anomaly_details(const struct part *part)
             continue;
         json_array_append_new(truth, json_real(came * scale->deviation + scale->mean));
         json_array_append_new(answer, json_real(said * scale->deviation + scale->mean));
+        json_array_append_new(
+            scores,
+            json_real(a->deviation ? score_of(a->residual + origin * targets, a->deviation, (int)targets, &which) : 0));
+        json_array_append_new(rows, row_name(a, &window));
     }
-    return json_pack("{s:s, s:f, s:{s:o, s:o}}", "target", a->w.recipe.channel[0].name, "threshold", a->threshold,
-                     "pairs", "truth", truth, "answer", answer);
+    return json_pack("{s:s, s:f, s:o, s:o, s:{s:o, s:o}}", "target", a->w.recipe.channel[0].name, "threshold",
+                     a->threshold, "scores", scores, "rows", rows, "pairs", "truth", truth, "answer", answer);
 }
 
 const struct task task_anomaly = {.name = "anomaly",
-                                  .about = "steps of series that are not as others",
+                                  .about = "anomalous steps of series",
+                                  .keeps = true,
                                   .keys = anomaly_keys,
                                   .item = anomaly_item,
                                   .suits = suits_anomaly,

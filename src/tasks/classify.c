@@ -1,22 +1,20 @@
-/* The task classify: one of several labels for each sequence, or any number of them: texts, series, images row by row.
- * A network reads the whole sequence, a pool makes one answer of its steps. */
+/* The task classify: one of several labels for each sequence, or any number of them. Sequences are texts, series, or
+ * images read row by row. The network reads the whole sequence, and a pool reduces its steps to one prediction. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "losses/loss.h"
-#include "model/model.h"
 #include "tasks/scores.h"
-#include "tasks/sequence_part.h"
+#include "tasks/examples/sequence_part.h"
 #include "tasks/task_table.h"
 
 struct classify_part {
     struct sequence_part base;
-    bool several; /* labels of an example */
+    bool several; /* several labels for each example */
     struct confusion confusion;
-    int64_t exact; /* of several labels: examples of which all are right */
+    int64_t exact; /* with several labels: number of examples whose labels are all right */
     double floor;
 };
 
@@ -26,12 +24,13 @@ static bool is_label(const unroll_dataset *data, const struct column *column)
 {
     if (column->type == COLUMN_SET)
         return column->of_sequence;
-    return column->type == COLUMN_CATEGORY && (column->of_sequence || is_constant(data, column));
+    return column->type == COLUMN_CATEGORY && column->begin == NULL &&
+           (column->of_sequence || is_constant(data, column));
 }
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    return target_find(data, "classify", "a label for each sequence", options, is_label, target);
+    return target_find(data, "classify", target_keys, "a label for each sequence", options, is_label, target);
 }
 
 enum { ONE, SEVERAL };
@@ -62,7 +61,7 @@ static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
 
 /* ---- the network ---- */
 
-/* Classes that are rare beside others are easily never answered. */
+/* Suggests balanced classes if some are rare, because these tend to be never predicted. */
 static unroll_status note_balance(const unroll_dataset *data, const struct column *target, char *note, size_t size)
 {
     enum { OUT_OF_BALANCE = 10 };
@@ -88,10 +87,10 @@ static unroll_status note_balance(const unroll_dataset *data, const struct colum
     return UNROLL_OK;
 }
 
-static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                       unroll_task_defaults *defaults)
 {
-    static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = 1};
+    static const unroll_model_config standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = 1};
     const struct column *target;
     TRY(find_target(data, options, &target));
     if (target->vocabulary_size < 2)
@@ -104,7 +103,7 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
 }
 
-/* ---- what the model keeps ---- */
+/* ---- the schema ---- */
 
 static unroll_status classify_fit(const struct task_request *request, json_t **schema)
 {
@@ -146,8 +145,8 @@ static void end(struct part *part)
     sequence_part_end(&p->base);
 }
 
-/* What always the most frequent answer has: the majority class, or each label that most examples have. Counts what has
- * a label. */
+/* Returns the baseline of the most frequent prediction: the majority class, or each label of most examples. Counts only
+ * examples with labels. */
 static double floor_of(struct sequence_part *base, bool several, int64_t *support)
 {
     const struct members *members = &base->members;
@@ -174,7 +173,7 @@ static double floor_of(struct sequence_part *base, bool several, int64_t *suppor
     return several ? f1_of(right, answered, all) : counted ? (double)most / (double)counted : (double)NAN;
 }
 
-/* A class that is only held out can't be learned. */
+/* Refuses held-out classes that do not occur in training. */
 static unroll_status check_classes(const struct task_request *request, const struct sequence_part *held,
                                    const char *part)
 {
@@ -188,22 +187,24 @@ static unroll_status check_classes(const struct task_request *request, const str
     for (size_t i = 0; status == UNROLL_OK && i < held->members.count; i++) {
         const int32_t label = category_of(held->members.data, held->target, member_at(&held->members, i));
         if (label >= 0 && !seen[label + 1])
-            status = fail(UNROLL_DATA,
-                          "the label '%s' is in the %s part alone, so it can't be learned; fix: hold out a share, "
-                          "which is drawn from all labels, or give examples of it to train on",
-                          held->label[label], part);
+            status = fail(
+                UNROLL_DATA,
+                "the label '%s' is only in the %s part, so it can't be learned; fix: hold out a share, which is drawn "
+                "from all labels, or add examples to train on",
+                held->label[label], part);
     }
     release(seen);
     members_end(&training);
     return status;
 }
 
+/* Sets up the part with its target, baseline and metrics. */
 static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct classify_part *p = (struct classify_part *)part;
     p->several = classify_row(request->data, p->base.schema) == SEVERAL;
-    TRY(sequence_part_open(request, which, p->several ? SEQUENCE_SET : SEQUENCE_CATEGORY | STEP_CATEGORY, 0, 0,
-                           &p->base));
+    TRY(sequence_part_open(request, which, p->several ? SEQUENCE_SET : SEQUENCE_CATEGORY | STEP_CATEGORY,
+                           (struct windows){0}, &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
     TRY(confusion_new(p->base.classes, &p->confusion));
@@ -227,7 +228,7 @@ static unroll_status classify_open(const struct task_request *request, enum part
 
 /* ---- scores ---- */
 
-/* Labels that are likelier than not. */
+/* Counts labels with a probability above one half. */
 static void observe_several(struct classify_part *p, const float *z, const float *truth)
 {
     bool exact = true;
@@ -242,6 +243,7 @@ static void observe_several(struct classify_part *p, const float *z, const float
     p->exact += exact;
 }
 
+/* Updates the confusion counts with the predictions for a batch. */
 static void classify_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct classify_part *p = (struct classify_part *)part;
@@ -263,6 +265,7 @@ static void classify_observe(struct part *part, int64_t number, const struct tas
     }
 }
 
+/* Computes the metrics of one or several labels. */
 static void classify_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
 {
     const struct classify_part *p = (const struct classify_part *)part;
@@ -293,9 +296,9 @@ static json_t *classify_details(const struct part *part)
     return confusion_to_json(&p->confusion, p->base.label);
 }
 
-/* ---- answers ---- */
+/* ---- predictions ---- */
 
-/* {"label": "spam", "probability": .98, "probabilities": {..}}, with the truth if the data have it. */
+/* Returns {"label": "spam", "probability": .98, "probabilities": {..}}. */
 static json_t *answer_one(const struct classify_part *p, const float *z, double *probability)
 {
     json_t *all = json_object();
@@ -317,6 +320,7 @@ static json_t *answer_several(const struct classify_part *p, const float *z)
     return json_pack("{s:o, s:o}", "labels", labels, "probabilities", all);
 }
 
+/* Passes on the predictions for a batch, with the truth if the data contain it. */
 static unroll_status classify_answer(struct part *part, int64_t number, const struct task_batch *batch,
                                      const float *results, answer_taker *take, void *arg)
 {
@@ -341,7 +345,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
     return status;
 }
 
-/* "spam 0.9812"; of several "comedy drama". */
+/* Prints "spam 0.9812", or "comedy drama" for several labels. */
 static void classify_line(const json_t *answer, FILE *file)
 {
     const json_t *labels = json_object_get(answer, "labels");
@@ -357,6 +361,7 @@ static void classify_line(const json_t *answer, FILE *file)
 
 const struct task task_classify = {.name = "classify",
                                    .about = "a label, or several, for each sequence",
+                                   .keeps = true,
                                    .keys = target_keys,
                                    .augments = true,
                                    .divides = true,

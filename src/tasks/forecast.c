@@ -1,27 +1,29 @@
-/* The task forecast: the next steps of one or many series. What is read and in what scale is recipe.h's, which windows
- * are trained on and measured windows.h's; here is what is measured, and how answers look.
- * Errors are of the median of quantiles, the mean of a distribution, or the result itself. mse and mae are of numbers
- * scaled by the training part, so that series and other papers compare. MASE (Hyndman and Koehler, 2006): absolute
- * errors in the mean absolute error of repeating the last season in the training part. CRPS of scaled numbers: twice
- * the mean pinball loss over the quantiles. */
+/* The task forecast predicts the next steps of one or many series. recipe.h decides what is read and in which scale;
+ * windows.h decides which windows are used for training and evaluation. This file contains the metrics and the format
+ * of the answers.
+ * Errors are those of the median of the quantiles, the mean of a distribution, or the result itself. mse and mae are of
+ * numbers scaled by the training part, so that series and other papers are comparable. MASE (Hyndman and Koehler,
+ * 2006): absolute errors, divided by the mean absolute error of repeating the last season in the training part. CRPS of
+ * scaled numbers: twice the mean pinball loss over the quantiles. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "tasks/answer_text.h"
+#include "tasks/intervals.h"
 #include "tasks/quantiles.h"
+#include "tasks/schema.h"
 #include "tasks/task_table.h"
-#include "tasks/windows.h"
+#include "tasks/examples/windows.h"
 
 enum { SHOWN = 16, LEVELS = LOSS_LEVELS_MAX };
 
-static const struct key forecast_keys[] = {
-    RECIPE_NUMBER(horizon, 1, 1 << 16, "how many steps ahead; default: a season"),
-    RECIPE_CONTEXT,
-    RECIPE_SEASON,
-    RECIPE_TARGET,
-    RECIPE_KNOWN,
-    {0}};
+static const struct key forecast_keys[] = {RECIPE_NUMBER(horizon, 1, 1 << 16, "steps to forecast; default: a season"),
+                                           RECIPE_CONTEXT,
+                                           RECIPE_SEASON,
+                                           RECIPE_TARGET,
+                                           RECIPE_KNOWN,
+                                           {0}};
 
 static const struct accepts forecast_accepts[] = {{.losses = "quantile mse mae huber gaussian student-t ",
                                                    .loss = "quantile:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
@@ -29,7 +31,7 @@ static const struct accepts forecast_accepts[] = {{.losses = "quantile mse mae h
                                                   {0}};
 static const struct accepts_column forecast_columns[] = {ACCEPTS_TARGET, ACCEPTS_KNOWN, {0}};
 
-/* Sums over all windows that were observed. */
+/* Sums over all observed windows. */
 struct errors {
     int64_t count, counted_mase, covered;
     double squared, absolute, squared_raw, absolute_raw, mase, crps;
@@ -41,30 +43,33 @@ struct forecast {
     double floor;         /* mse of repeating the last season at the same windows */
     double level[LEVELS]; /* of the quantiles that are measured and answered */
     int levels;           /* 0: the loss learns none */
-    double *by_step;      /* [2, horizon] absolute errors at each step ahead: their sum, their count */
-    float *shown;         /* [SHOWN, horizon, 3] of the last origins of the first series: estimate, low, high */
-    json_t *pending;      /* of answers: that of a series some of whose targets are in later rows */
-    int answered;         /* series before it */
+    struct calibration calibration;
+    double *by_step; /* [2, horizon] absolute errors at each step ahead: their sum, their count */
+    float *shown;    /* [SHOWN, horizon, 3] of the last origins of the first series: estimate, low, high */
+    json_t *pending; /* the answer of a series with targets in later rows */
+    int answered;    /* answered series before it */
 };
 
+/* Tells how well data suit a forecast: rows that are steps, with a column of numbers. */
 static int suits_forecast(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *number = dataset_column(data, COLUMN_NUMBERS, NULL);
     int more = -1;
-    char others[64] = "";
+    char others[56] = "";
     if (!data->rows_are_steps || number == NULL)
         return 0;
     for (int i = 0; i < data->columns; i++) more += data->column[i].type == COLUMN_NUMBERS;
     if (more)
-        snprintf(others, sizeof others, " and %d columns more (`target` takes some)", more);
+        snprintf(others, sizeof others, " and %d more columns (`target` selects columns)", more);
     if (data->time >= 0)
-        snprintf(why, TASK_WHY, "rows in the order of '%s', numbers in '%s'%s", data->column[data->time].name,
+        snprintf(why, TASK_WHY, "rows in the order of '%.60s', numbers in '%.60s'%s", data->column[data->time].name,
                  number->name, others);
     else
-        snprintf(why, TASK_WHY,
-                 "numbers in '%s'%s, rows taken as steps in the order of the file; what follows from the other columns "
-                 "of a row is learned with `task` regress and a `target`",
-                 number->name, others);
+        snprintf(
+            why, TASK_WHY,
+            "numbers in '%.60s'%s, rows read as steps in the order of the file; to predict a column from others of the "
+            "row, use `task` regress and a `target`",
+            number->name, others);
     return data->time >= 0 ? SUITS_USUALLY : SUITS_ANY;
 }
 
@@ -82,7 +87,7 @@ static unroll_status choose(const unroll_dataset *data, const char *options, str
     return recipe_choose(data, read, recipe);
 }
 
-static unroll_status forecast_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+static unroll_status forecast_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                       unroll_task_defaults *defaults)
 {
     struct recipe_options read;
@@ -107,7 +112,7 @@ static unroll_status forecast_fit(const struct task_request *request, json_t **s
 
 /* ---- parts ---- */
 
-/* Repeating the last season: its mse over all windows. */
+/* Computes the mse of repeating the last season over all windows. */
 static double find_floor(const struct forecast *f)
 {
     const struct recipe *recipe = &f->w.recipe;
@@ -145,9 +150,24 @@ static void forecast_end(struct part *part)
     release(f->by_step);
     release(f->shown);
     json_decref(f->pending);
+    calibration_end(&f->calibration);
     windows_end(part);
 }
 
+/* Reads the calibration; forecasts measured for a calibration are not calibrated themselves. */
+static unroll_status read_calibration(struct forecast *f, const unroll_model *model)
+{
+    json_t *schema;
+    TRY(schema_task(model, &schema));
+    calibration_begin(&f->calibration, f->level, f->levels, f->w.which == PART_VALIDATION ? NULL : schema);
+    json_decref(schema);
+    const struct recipe *recipe = &f->w.recipe;
+    const size_t windows = windows_count(&f->w), horizon = (size_t)recipe->horizon;
+    const size_t truths = windows + recipe->data->sequences * (size_t)recipe->targets * (horizon - 1);
+    return f->w.which == PART_VALIDATION ? calibration_measure(&f->calibration, windows * horizon, truths) : UNROLL_OK;
+}
+
+/* Opens a part: the windows, the levels of its quantiles, and the memory for metrics. */
 static unroll_status forecast_open(const struct task_request *request, enum part_of which, struct part **part)
 {
     struct windows *windows = NULL;
@@ -158,6 +178,7 @@ static unroll_status forecast_open(const struct task_request *request, enum part
     size_t horizon = (size_t)windows->recipe.horizon;
     f->w.part.end = forecast_end;
     choose_levels(f);
+    TRY(read_calibration(f, request->model));
     unroll_status status = ALLOCATE(f->by_step, 2 * horizon, "for errors");
     if (status == UNROLL_OK)
         status = ALLOCATE(f->shown, SHOWN * 3 * horizon, "for forecasts");
@@ -171,7 +192,7 @@ static unroll_status forecast_open(const struct task_request *request, enum part
     return UNROLL_OK;
 }
 
-/* ---- measuring ---- */
+/* ---- metrics ---- */
 
 double crps_of_quantiles(const double *quantile, const double *level, int levels, double truth)
 {
@@ -183,12 +204,12 @@ double crps_of_quantiles(const double *quantile, const double *level, int levels
     return 2 * sum / levels;
 }
 
-/* What the network says of one step ahead, in the scale of the target: its results and the window's level. */
+/* The network's prediction for one step ahead, in the scale of the target. */
 struct said {
     double estimate, quantile[LEVELS];
 };
 
-/* Levels rise, what was learned for them may not: they are taken in order. */
+/* Sorts the results: levels rise, but their learned results may not. */
 static void sort_results(const float *results, int count, double level, double *sorted)
 {
     for (int i = 0, at; i < count; i++) {
@@ -207,10 +228,12 @@ static struct said read_results(const struct forecast *f, const float *results, 
         sort_results(results, loss->levels, level, said.quantile);
     for (int i = 0; loss->levels == 0 && i < f->levels; i++)
         said.quantile[i] = loss_quantile(loss, results, f->level[i]) + level;
+    calibration_apply(&f->calibration, said.quantile, f->levels);
     said.estimate = has_median ? said.quantile[loss->levels / 2] : loss_estimate(loss, results) + level;
     return said;
 }
 
+/* Adds one predicted number to the sums, scaled and in units. */
 static void add_error(struct forecast *f, const struct scale *scale, const struct said *said, double truth, int k)
 {
     struct errors *e = &f->errors;
@@ -224,6 +247,7 @@ static void add_error(struct forecast *f, const struct scale *scale, const struc
         e->counted_mase++, e->mase += raw / scale->naive;
     if (f->levels) {
         e->crps += crps_of_quantiles(said->quantile, f->level, f->levels, truth);
+        calibration_observe(&f->calibration, said->quantile, f->levels, truth);
         e->covered += truth >= said->quantile[0] && truth <= said->quantile[f->levels - 1];
     }
     f->by_step[k] += error;
@@ -232,7 +256,7 @@ static void add_error(struct forecast *f, const struct scale *scale, const struc
 
 static double in_units(const struct scale *scale, double number) { return number * scale->deviation + scale->mean; }
 
-/* The last forecasts of the first series are kept for plots. */
+/* Returns where a forecast of the first series is stored for plots; only the last forecasts are. */
 static float *shown_at(struct forecast *f, const struct window *window, int k)
 {
     size_t s = window->sequence, targets = (size_t)f->w.recipe.targets, place = s * targets + (size_t)window->target;
@@ -240,13 +264,14 @@ static float *shown_at(struct forecast *f, const struct window *window, int k)
     return is_last && place < SHOWN ? f->shown + (place * (size_t)f->w.recipe.horizon + (size_t)k) * 3 : NULL;
 }
 
-/* The results of the last step of a row. */
+/* Returns the results of the last step of a row. */
 static const float *last_results(const struct forecast *f, const float *results, const struct window *window, int row)
 {
     size_t rows = (size_t)f->w.part.shape->rows, wide = (size_t)(f->w.recipe.horizon * f->w.loss.results);
     return results + ((size_t)(window->steps - 1) * rows + (size_t)row) * wide;
 }
 
+/* Adds the predictions of a batch to the sums, and stores those for plots. */
 static void forecast_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct forecast *f = (struct forecast *)part;
@@ -255,6 +280,7 @@ static void forecast_observe(struct part *part, int64_t number, const struct tas
     (void)batch;
     if (number == 0) {
         f->errors = (struct errors){0};
+        calibration_clear(&f->calibration);
         memset(f->by_step, 0, 2 * (size_t)recipe->horizon * sizeof *f->by_step);
     }
     for (int row = 0; row < part->shape->rows && windows_at(&f->w, 0, number, row, &window); row++) {
@@ -278,14 +304,23 @@ static void forecast_observe(struct part *part, int64_t number, const struct tas
     }
 }
 
-/* An interval that covers much more or less than it says is not to be relied on. */
+/* Adds a note if the coverage of an interval differs much from its nominal level. */
 static void note_coverage(const struct forecast *f, double coverage)
 {
     const double nominal = f->level[f->levels - 1] - f->level[0];
-    if (f->w.which == PART_ALL && fabs(coverage - nominal) > 0.1)
+    if (f->w.which != PART_VALIDATION && fabs(coverage - nominal) > 0.1)
         add_note("the interval of %.0f%% covers %.0f%% of the truth here", 100 * nominal, 100 * coverage);
 }
 
+/* Returns " of 0.80" for printing after the coverage, valid until this thread's next call. */
+static const char *nominal_text(const struct forecast *f)
+{
+    static _Thread_local char text[24];
+    snprintf(text, sizeof text, " of %.2f", f->level[f->levels - 1] - f->level[0]);
+    return text;
+}
+
+/* Computes mse, mae, MASE, CRPS and coverage from the sums; adds a note about bad coverage. */
 static void forecast_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct forecast *f = (const struct forecast *)part;
@@ -308,8 +343,14 @@ static void forecast_score(const struct part *part, double loss, bool observed, 
         return;
     evaluation->metric[evaluation->metrics++] = (unroll_metric){"crps", "crps ", "", 4, e->crps / count};
     evaluation->metric[evaluation->metrics++] =
-        (unroll_metric){"coverage", "", " of the truth within the interval", 3, (double)e->covered / count};
+        (unroll_metric){"coverage", "coverage ", nominal_text(f), 3, (double)e->covered / count};
     note_coverage(f, (double)e->covered / count);
+}
+
+static unroll_status forecast_learn(const struct part *part, json_t *schema)
+{
+    const struct forecast *f = (const struct forecast *)part;
+    return calibration_learn(&f->calibration, f->level, schema);
 }
 
 /* ---- answers ---- */
@@ -324,7 +365,8 @@ static json_t *numbers_to_json(const float *number, int count, int stride)
     return array;
 }
 
-/* Of the horizon behind an origin: those of the data as far as they go, then the interval again and again. */
+/* Writes the times of the horizon after an origin: those of the data where they exist, then extrapolated by the
+ * interval. */
 static json_t *times_to_json(const struct recipe *recipe, size_t sequence, size_t origin)
 {
     const unroll_dataset *data = recipe->data;
@@ -357,10 +399,11 @@ static json_t *begin_answer(const struct forecast *f, const struct window *windo
     }
     for (int i = 0; i < f->levels; i++) json_array_append_new(levels, json_real(f->level[i]));
     json_object_set_new(answer, "levels", levels);
+    answer_keep_range(answer, data, window->sequence, window->origin, (size_t)f->w.recipe.horizon);
     return answer;
 }
 
-/* One target's: its forecast, and the quantiles, an array for each level. */
+/* Adds the answer for one target: its forecast and its quantiles, an array for each level. */
 static void add_target(const struct forecast *f, const struct window *window, const float *z, json_t *answer)
 {
     const struct recipe *recipe = &f->w.recipe;
@@ -379,6 +422,7 @@ static void add_target(const struct forecast *f, const struct window *window, co
     json_object_set_new(json_object_get(answer, "quantiles"), name, quantiles);
 }
 
+/* Answers the windows of a batch; the answer of a series is complete after its last target. */
 static unroll_status forecast_answer(struct part *part, int64_t number, const struct task_batch *batch,
                                      const float *results, answer_taker *take, void *arg)
 {
@@ -411,7 +455,7 @@ static void print_cell(const json_t *value, FILE *to)
         print_number(json_number_value(value), to);
 }
 
-/* A name, then those of its interval's ends: load,load_0.1,load_0.9. */
+/* Prints the name, then the names of the ends of its interval: load,load_0.1,load_0.9. */
 static void print_header(const json_t *answer, FILE *to)
 {
     const json_t *levels = json_object_get(answer, "levels");
@@ -431,7 +475,7 @@ static void print_header(const json_t *answer, FILE *to)
     fputc('\n', to);
 }
 
-/* As rows that could stand behind those of the file; above the first series' the names. */
+/* Prints an answer as rows that could be appended to the file; names precede the first series. */
 static void forecast_line(const json_t *answer, FILE *to)
 {
     const json_t *times = json_object_get(answer, "time"), *group = json_object_get(answer, "group");
@@ -458,9 +502,9 @@ static void forecast_line(const json_t *answer, FILE *to)
     }
 }
 
-/* ---- for people and plots ---- */
+/* ---- details for people and plots ---- */
 
-/* A target's numbers from a step on, in units; behind the end of the sequence there are none. */
+/* Writes the true numbers of a target from a step on, in units; none beyond the end of the sequence. */
 static json_t *truth_to_json(const struct recipe *recipe, const struct window *window, size_t from, size_t count)
 {
     size_t begin = recipe->data->begin[window->sequence], end = recipe->data->begin[window->sequence + 1];
@@ -473,7 +517,7 @@ static json_t *truth_to_json(const struct recipe *recipe, const struct window *w
     return array;
 }
 
-/* The last forecast of a target of a series: what was before, what came, what was said. */
+/* Writes the last forecast of a target of a series: the numbers before it, the true ones, the forecast. */
 static json_t *shown_to_json(const struct forecast *f, size_t sequence, int target)
 {
     const struct recipe *recipe = &f->w.recipe;
@@ -489,6 +533,9 @@ static json_t *shown_to_json(const struct forecast *f, size_t sequence, int targ
                              "past", truth_to_json(recipe, &window, window.origin - past, past), "truth",
                              truth_to_json(recipe, &window, window.origin, (size_t)recipe->horizon), "forecast",
                              numbers_to_json(shown, recipe->horizon, 3));
+    json_t *times = times_to_json(recipe, sequence, window.origin - past);
+    json_object_set(json, "past_from", json_array_get(times, 0));
+    json_decref(times);
     if (f->levels > 1) {
         json_object_set_new(json, "low", numbers_to_json(shown + 1, recipe->horizon, 3));
         json_object_set_new(json, "high", numbers_to_json(shown + 2, recipe->horizon, 3));
@@ -514,6 +561,7 @@ static json_t *forecast_details(const struct part *part)
 
 const struct task task_forecast = {.name = "forecast",
                                    .about = "the next steps of series",
+                                   .keeps = true,
                                    .keys = forecast_keys,
                                    .item = forecast_item,
                                    .suits = suits_forecast,
@@ -524,6 +572,7 @@ const struct task task_forecast = {.name = "forecast",
                                    .open = forecast_open,
                                    .observe = forecast_observe,
                                    .score = forecast_score,
+                                   .learn = forecast_learn,
                                    .details = forecast_details,
                                    .answer = forecast_answer,
                                    .line = forecast_line};

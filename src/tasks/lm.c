@@ -1,45 +1,34 @@
-/* The task lm: a network predicts each token of a text from those before it; of sets lm_sets.c.
- * Training, truncated backpropagation: `rows` contiguous pieces of the text run at the same time, a window of `steps`
- * tokens after the other, so that row b of a batch goes on where row b of the last one ended; not shuffled, states need
- * the order. What does not fill a window is left out, at another place in each epoch: the first window begins at a
- * random shift, so that over the epochs every token is trained on. Evaluation: overlapping pieces run at the same time.
- * Each but the first begins with CONTEXT tokens that set the states and are not counted, so every token is counted
- * once, and read after at least CONTEXT others or after all there are. The cut depends on the length of the text alone:
- * the result is the same for every training batch. Documents, sequences of tokens, are one text in which states begin
- * anew with each, and the first token of one is not predicted from the last of another. */
+/* The task lm: a network predicts each token of a text from the tokens before it. For sets, see lm_sets.c.
+ * Training uses truncated backpropagation: `rows` contiguous pieces of the text run in parallel, one window of `steps`
+ * tokens after another. Row b of a batch continues where row b of the last batch ended; nothing is shuffled, because
+ * states need the order. A remainder shorter than a window is skipped, at a different place in each epoch: the first
+ * window begins at a random shift. Over the epochs, every token is thus trained on.
+ * Evaluation: overlapping pieces run in parallel. Each piece but the first begins with CONTEXT tokens that set the
+ * states and are not counted. Every token is thus counted once, after at least CONTEXT others or after all that exist.
+ * The cut depends only on the length of the text: the result is the same for every training batch.
+ * Documents (sequences of tokens) form one text. States are reset at each document, and its first token is not
+ * predicted from the last token of another one. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "base/philox.h"
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include "model/model.h"
-#include "tasks/examples.h"
-#include "tasks/lm_sets.h"
+#include "tasks/examples/examples.h"
+#include "tasks/examples/lm_sets.h"
 #include "tasks/schema.h"
+#include "tasks/lm.h"
 #include "tasks/task_table.h"
 
-enum { SHIFT_STREAM = 0x73686674 }; /* "shft": a stream of its own, one block for each epoch */
+enum { SHIFT_STREAM = 0x73686674 }; /* "shft": a separate stream, one block for each epoch */
 enum { WORDS_OF_A_BLOCK = 4 };
 enum { EVALUATION_STEPS = 64, MAX_ROWS = 32, CONTEXT = 256 };
-enum { TOKENS_OF_A_ROW = 8 * CONTEXT }; /* of an evaluation, at least, so that few are read twice */
-
-struct lm_part {
-    struct part part;
-    const struct column *text;
-    const size_t *begin; /* [documents] entries of the text */
-    size_t documents;
-    size_t first; /* its entries from here on are the part's */
-    unroll_token_kind kind;
-    size_t piece;            /* distance of the rows in the text */
-    uint64_t seed;           /* of shifts */
-    size_t context, reading; /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
-    double floor;            /* the entropy of the tokens that are predicted, by their frequencies alone */
-};
+enum { TOKENS_OF_A_ROW = 8 * CONTEXT }; /* at least, in an evaluation, so that few tokens are read twice */
 
 static const struct column *text_of(const unroll_dataset *data) { return dataset_column(data, COLUMN_TOKENS, NULL); }
 
-/* What no other task wants of data with a text: a label beside it, say. */
+/* Tells how well data suit lm: any text or sets do, but every other task that suits comes first. */
 static int suits_lm(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *text = text_of(data);
@@ -65,26 +54,20 @@ static const char *lm_item(const unroll_dataset *data)
 {
     if (text_of(data) == NULL)
         return "steps";
-    return text_of(data)->kind == UNROLL_CHARACTERS ? "char" : "words";
+    return text_of(data)->kind == CUT_CHARACTERS ? "char" : "words";
 }
 
-/* Dropout and rate suit the width of the standard network: of tinyshakespeare's last tenth it has 1.47 nats after 10
- * epochs, and 1.51 without. Those of a width that is given stay as they were.
+/* Sets the network. Dropout and learning rate fit the width of the standard network: on the last tenth of
+ * tinyshakespeare it reaches 1.47 nats after 10 epochs (1.51 without). A given width keeps its own values.
  * One-hot words would make the weights of the first layer as wide as the vocabulary. */
-static unroll_status lm_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
-                                unroll_task_defaults *defaults)
+unroll_status lm_text_network(const struct task *task, const unroll_dataset *data, unroll_model_config *spec,
+                              unroll_task_defaults *defaults)
 {
-    static const struct key none[] = {{0}};
-    static const unroll_spec standard = {.cell = "lstm", .layers = 2, .hidden = 256, .dropout = 0.3f};
-    static const unroll_spec other = {.cell = "lstm", .layers = 2, .hidden = 256};
-    bool is_standard = spec->hidden == UNROLL_AUTO;
+    static const unroll_model_config standard = {.cell = "lstm", .layers = 2, .hidden = 256, .dropout = 0.3f};
+    static const unroll_model_config other = {.cell = "lstm", .layers = 2, .hidden = 256};
+    const bool is_standard = spec->hidden == UNROLL_AUTO;
     const struct column *text = text_of(data);
-    if (text == NULL && sets_of(data) == NULL)
-        return fail(UNROLL_DATA, "the task lm needs a column of tokens or sets; fix: give a text");
-    TRY(key_values_read(options, "the task lm", none, NULL));
-    TRY(accepts_spec(&task_lm, &lm_accepts[lm_row(data, NULL)], spec));
-    if (text == NULL)
-        return sets_network(data, spec, defaults);
+    TRY(accepts_spec(task, &lm_accepts[OF_TOKENS], spec));
     spec_settle(spec, is_standard ? &standard : &other);
     spec->tokens = 1;
     spec->input = spec->output = text->vocabulary_size;
@@ -92,14 +75,29 @@ static unroll_status lm_network(const unroll_dataset *data, const char *options,
     if (is_standard)
         defaults->learning_rate = 4e-3;
     if (spec->embed == UNROLL_AUTO)
-        spec->embed = text->kind == UNROLL_CHARACTERS ? 0 : spec->hidden;
+        spec->embed = text->kind == CUT_CHARACTERS ? 0 : spec->hidden;
     return UNROLL_OK;
 }
 
-/* A text is read again by its vocabulary alone, which the model has; of other data their columns must be kept. */
+static unroll_status lm_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
+                                unroll_task_defaults *defaults)
+{
+    static const struct key none[] = {{0}};
+    TRY(key_values_read(options, "the task lm", none, NULL));
+    if (text_of(data))
+        return lm_text_network(&task_lm, data, spec, defaults);
+    if (sets_of(data) == NULL)
+        return fail(UNROLL_DATA, "the task lm needs a column of tokens or sets; fix: give a text");
+    TRY(accepts_spec(&task_lm, &lm_accepts[OF_SETS], spec));
+    return sets_network(data, spec, defaults);
+}
+
+/* Stores what is needed to read the data again: a text needs only the vocabulary, which the model has; other data need
+ * their columns. */
 static unroll_status lm_fit(const struct task_request *request, json_t **schema)
 {
-    bool is_text = request->data->columns == 1 && request->data->sequences == 1 && text_of(request->data);
+    const unroll_dataset *data = request->data;
+    const bool is_text = data->columns == 1 && data->sequences == 1 && text_of(data) && *data->read_as == 0;
     *schema = is_text ? NULL : json_object();
     return is_text || *schema ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");
 }
@@ -110,7 +108,8 @@ static unroll_status lm_check(const unroll_model *model, const unroll_dataset *d
     if (text == NULL && sets_of(data))
         return sets_check(model, data);
     if (!model->tokens || unroll_model_outputs(model) != model->input)
-        return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");
+        return fail(UNROLL_USAGE,
+                    "the model does not predict tokens; fix: set tokens = 1, output = input, loss = xent");
     if (text == NULL)
         return fail(UNROLL_DATA, "the data have no tokens to predict; fix: give a text");
     return check_vocabulary(model, text);
@@ -120,7 +119,7 @@ static unroll_status lm_check(const unroll_model *model, const unroll_dataset *d
 
 static unroll_status too_short(size_t count, int rows, int steps)
 {
-    size_t pairs = count > 0 ? count - 1 : 0; /* of a token and the next */
+    size_t pairs = count > 0 ? count - 1 : 0; /* of a token and the next one */
     size_t max_rows = pairs / (size_t)steps, max_steps = pairs / (size_t)rows;
     char fix[128] = "";
     if (max_rows && max_steps)
@@ -138,14 +137,14 @@ static unroll_status too_short(size_t count, int rows, int steps)
 
 static int32_t token_at(const struct lm_part *lm, size_t at) { return column_id(lm->text, lm->first + at); }
 
-/* Is it the first token of a document? */
+/* True for the first token of a document. */
 static bool begins_document(const struct lm_part *lm, size_t at)
 {
     size_t entry = lm->first + at;
     return entry == (lm->documents > 1 ? lm->begin[span_of(lm->begin, lm->documents, entry)] : 0);
 }
 
-/* A token and the next, which is predicted if it counts and is of the same document. */
+/* Writes a token and the next one, which is a target if it counts and belongs to the same document. */
 static void put_pair(const struct lm_part *lm, size_t pair, bool counts, size_t entry, struct task_batch *batch)
 {
     enum { NOT_COUNTED = -1 };
@@ -157,7 +156,7 @@ static void put_pair(const struct lm_part *lm, size_t pair, bool counts, size_t 
         batch->reset[entry] = begins_document(lm, pair);
 }
 
-/* Uniform over all places at which the last row still ends inside the text. */
+/* Draws the shift uniformly from all places at which the last row still ends inside the text. */
 static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
 {
     size_t last_row = (size_t)(lm->part.shape->rows - 1) * lm->piece;
@@ -172,7 +171,7 @@ static void fill_training(const struct part *part, int64_t epoch, int64_t window
     const struct lm_part *lm = (const struct lm_part *)part;
     size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->shape->steps,
            rows = (size_t)part->shape->rows;
-    batch->begins = window == 0; /* it does not follow on the last one of the epoch before */
+    batch->begins = window == 0; /* does not continue the last batch of the previous epoch */
     batch->items = 0;
     for (size_t row = 0; row < rows; row++)
         for (size_t t = 0; t < (size_t)part->shape->steps; t++)
@@ -196,7 +195,7 @@ static unroll_status cut_training(const struct task_request *request, struct lm_
 
 /* ---- evaluation ---- */
 
-/* The steps from batch * EVALUATION_STEPS on of every row; what is not counted has the target -1. */
+/* Fills the steps from batch * EVALUATION_STEPS on of every row; uncounted steps have the target -1. */
 static void fill_evaluation(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct lm_part *lm = (const struct lm_part *)part;
@@ -241,9 +240,15 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
     lm->part.fill = fill_evaluation;
 }
 
+size_t lm_predicted(const struct lm_part *lm, int64_t batch, size_t step, size_t row)
+{
+    return row * lm->piece + (size_t)batch * EVALUATION_STEPS + step + 1;
+}
+
 /* ---- parts ---- */
 
-/* How many tokens are held out of the first *documents of the data, or of the `all` tokens of one; whole documents. */
+/* Counts the tokens held out from the first *documents of the data (whole documents), or from the `all` tokens of a
+ * single one. */
 static size_t count_held_out(const unroll_held_out *part, const unroll_dataset *data, size_t *documents, size_t all)
 {
     size_t of = *documents > 1 ? *documents : all;
@@ -257,8 +262,8 @@ static size_t count_held_out(const unroll_held_out *part, const unroll_dataset *
     return all - data->begin[*documents];
 }
 
-/* What was held out is the end of the text, training | validation | test, or other data: its tokens are predicted but
- * for the first. */
+/* Chooses the tokens of a part. Held-out tokens are the end of the text (training | validation | test) or other data;
+ * all but the first are predicted. */
 static unroll_status choose_tokens(const struct task_request *request, enum part_of which, struct lm_part *lm)
 {
     const bool tests = which == PART_TEST, all_of_it = part_is_all(which);
@@ -278,7 +283,7 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
         lm->first = tests ? all - test : kept;
         *count = tests ? test : validation;
         if ((wanted->share > 0 || wanted->count > 0) && *count < 2)
-            return fail(UNROLL_DATA, "%g of %zu tokens is too little for `%s`; fix: a longer text, or `%s` 0",
+            return fail(UNROLL_DATA, "%g of %zu tokens is too little for `%s`; fix: use a longer text, or `%s` 0",
                         wanted->count > 0 ? (double)wanted->count : wanted->share, all, name, name);
     }
     lm->text = text_of(data);
@@ -288,7 +293,8 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
         return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");
     for (size_t i = 1; i < *count; i++) lm->part.examples += !begins_document(lm, i);
     if (which != PART_TRAINING && *count && lm->part.examples == 0)
-        return fail(UNROLL_DATA, "the documents have one token each: there is nothing to predict; fix: longer ones");
+        return fail(UNROLL_DATA,
+                    "the documents have one token each: there is nothing to predict; fix: use longer ones");
     return UNROLL_OK;
 }
 
@@ -300,16 +306,15 @@ static unroll_status cut(const struct task_request *request, enum part_of which,
     return find_floor(lm, text_of(request->data)->vocabulary_size);
 }
 
-static unroll_status lm_open(const struct task_request *request, enum part_of which, struct part **part)
+unroll_status lm_part_open(const struct task_request *request, enum part_of which, size_t bytes, struct part **part)
 {
-    if (text_of(request->data) == NULL)
-        return sets_open(request, which, part);
     struct lm_part chosen = {.kind = text_of(request->data)->kind}, *lm;
     TRY(choose_tokens(request, which, &chosen));
     if (which != PART_TRAINING && chosen.part.items == 0)
         return UNROLL_OK;
     TRY(cut(request, which, &chosen));
-    TRY(ALLOCATE(lm, 1, "for a part of a text"));
+    if ((lm = allocate_zeroed(1, bytes)) == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a part of a text");
     *lm = chosen;
     lm->part.shapes = 1;
     lm->part.resets = lm->documents > 1;
@@ -317,10 +322,17 @@ static unroll_status lm_open(const struct task_request *request, enum part_of wh
     return UNROLL_OK;
 }
 
+static unroll_status lm_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    return text_of(request->data) ? lm_part_open(request, which, sizeof(struct lm_part), part)
+                                  : sets_open(request, which, part);
+}
+
+/* Computes nats, bits and perplexity per token from the loss; for sets see sets_score. */
 static void lm_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct lm_part *lm = (const struct lm_part *)part;
-    bool words = lm->kind != UNROLL_CHARACTERS;
+    bool words = lm->kind != CUT_CHARACTERS;
     (void)observed;
     if (part_is_of_sets(part)) {
         sets_score(part, loss, evaluation);

@@ -1,9 +1,9 @@
-/* How good quantiles are. */
+/* Scores of quantiles. */
 #ifndef TASKS_QUANTILES_H
 #define TASKS_QUANTILES_H
 
-/* Twice the mean pinball loss of quantiles, in rising order as their levels, over the levels: the continuous ranked
- * probability score of what they say about `truth`. */
+/* Returns the continuous ranked probability score: twice the mean pinball loss over the levels. Quantiles are in rising
+ * order, like their levels. */
 double crps_of_quantiles(const double *quantile, const double *level, int levels, double truth);
 
 #endif

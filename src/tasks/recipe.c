@@ -1,4 +1,4 @@
-/* What a forecast reads: channels of a data set, their scales, and a window of them as steps of a network. */
+/* The input of a forecast: channels of a data set, their scales, and a window of them as steps of a network. */
 #include "tasks/recipe.h"
 
 #include <stdarg.h>
@@ -38,7 +38,7 @@ int recipe_inputs(const struct recipe *r)
 
 /* ---- channels ---- */
 
-/* Is the name in a list "a;b"? */
+/* True if the name is in a list "a;b". */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -54,8 +54,8 @@ static enum role role_of(const unroll_dataset *data, int index, const struct rec
 {
     const struct column *column = &data->column[index];
     bool all = options->target[0] == 0 || strcmp(options->target, "all") == 0;
-    if (index == data->group || index == data->time || column->of_sequence || column_channels(column) == 0 ||
-        strcmp(column->name, options->ignored) == 0)
+    if (index == data->group || index == data->time || column->of_sequence || column->begin ||
+        column_channels(column) == 0 || strcmp(column->name, options->ignored) == 0)
         return ROLE_NONE;
     if (is_listed(options->known, column->name))
         return ROLE_KNOWN;
@@ -84,8 +84,8 @@ static bool has_target(const struct recipe *recipe, size_t sequence, size_t step
     return false;
 }
 
-/* The steps of a sequence, from its beginning on, that have a target: what is behind is the future, where only what is
- * known stands. */
+/* Returns how many steps of a sequence have a target, from its beginning on; later steps are the future, which contains
+ * only known channels. */
 static size_t recipe_length(const struct recipe *recipe, size_t sequence)
 {
     size_t begin = recipe->data->begin[sequence], end = recipe->data->begin[sequence + 1];
@@ -93,7 +93,7 @@ static size_t recipe_length(const struct recipe *recipe, size_t sequence)
     return end - begin;
 }
 
-/* Does a channel have other numbers than one; and are numbers missing where they could be there? */
+/* True if a channel has different numbers; sets *missing if some are missing where they could exist. */
 static bool varies(const struct recipe *recipe, const struct channel *channel, bool *missing)
 {
     float first = NAN;
@@ -112,7 +112,7 @@ static bool varies(const struct recipe *recipe, const struct channel *channel, b
     return varies;
 }
 
-/* The channels of a column in a role, behind those that there are. */
+/* Appends the channels of a column to those of a role. */
 static unroll_status add_column(struct recipe *recipe, const struct recipe_options *options, int index, enum role role,
                                 int *count)
 {
@@ -133,7 +133,7 @@ static unroll_status add_column(struct recipe *recipe, const struct recipe_optio
             ++*count;
         } else if (named && role == ROLE_TARGET) {
             return fail(UNROLL_DATA,
-                        "column '%s' of '%s' is constant: there is nothing to forecast; fix: another target",
+                        "column '%s' of '%s' is constant: there is nothing to forecast; fix: use another target",
                         channel->name, recipe->data->name);
         } else if (role == ROLE_TARGET) {
             note(recipe, "column '%s' is constant and left out", channel->name);
@@ -142,7 +142,7 @@ static unroll_status add_column(struct recipe *recipe, const struct recipe_optio
     return UNROLL_OK;
 }
 
-/* Targets decide how long a sequence is, so they are found first, and all of them. */
+/* Chooses the channels. Targets decide the length of a sequence, so all of them are found first. */
 static unroll_status choose_channels(const struct recipe_options *options, struct recipe *recipe)
 {
     const unroll_dataset *data = recipe->data;
@@ -168,10 +168,11 @@ static unroll_status choose_channels(const struct recipe_options *options, struc
             recipe->known = count - before;
     }
     if (recipe->targets == 0)
-        return fail(UNROLL_DATA,
-                    "'%s' has no column of numbers that change: there is nothing to forecast; fix: other "
-                    "data, or read a column as numbers (`columns` NAME=number)",
-                    data->name);
+        return fail(UNROLL_DATA, "'%s' has no column of numbers that change: there is nothing to forecast; fix: %s",
+                    data->name,
+                    dataset_column(data, COLUMN_TOKENS, NULL)
+                        ? "for logs and other texts use `task` events"
+                        : "other data, or read a column as numbers (`columns` NAME=number)");
     return UNROLL_OK;
 }
 
@@ -187,7 +188,7 @@ static size_t longest_length(const struct recipe *recipe)
     return longest;
 }
 
-/* A season, as many short ones as make eight steps, or a whole part of a long one. */
+/* Chooses the patch: as many short seasons as fit eight steps, or a divisor of a long one. */
 static int choose_patch(int season, int horizon, size_t length)
 {
     int patch = horizon < SHORT_PATCH ? SHORT_PATCH : horizon > PATCH ? PATCH : horizon;
@@ -200,6 +201,7 @@ static int choose_patch(int season, int horizon, size_t length)
     return patch < most ? patch : most;
 }
 
+/* Chooses the season, the horizon and the patch, and adds notes about them. */
 static unroll_status choose_periods(const struct recipe_options *options, struct recipe *recipe)
 {
     const unroll_dataset *data = recipe->data;
@@ -213,7 +215,7 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     recipe->season = (int)options->season;
     if ((size_t)recipe->season >= length)
         return fail(UNROLL_DATA,
-                    "`season` = %d, and the longest series of '%s' has %zu steps: none repeats; fix: a season "
+                    "`season` = %d, and the longest series of '%s' has %zu steps: none repeats; fix: use a season "
                     "that is shorter than the series, or leave it out",
                     recipe->season, data->name, length);
     if (recipe->season == 0) {
@@ -230,10 +232,11 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     }
     recipe->patch = choose_patch(recipe->season, recipe->horizon, length);
     if (recipe_inputs(recipe) > MAX_INPUTS)
-        return fail(UNROLL_UNSUPPORTED,
-                    "%d columns beside the targets with periods of %d steps make %d inputs, more than %d; fix: leave "
-                    "columns out (`columns` NAME=ignore), or a shorter season",
-                    recipe->past + recipe->known, recipe->patch, recipe_inputs(recipe), MAX_INPUTS);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "%d columns next to the targets with periods of %d steps make %d inputs, more than %d; fix: leave columns "
+            "out (`columns` NAME=ignore), or a shorter season",
+            recipe->past + recipe->known, recipe->patch, recipe_inputs(recipe), MAX_INPUTS);
     return UNROLL_OK;
 }
 
@@ -250,6 +253,15 @@ unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_opti
 
 /* ---- parts of a sequence ---- */
 
+/* Returns the steps of a sequence that a validation by a share needs at least: together 24 targets, from which the
+ * coverage of intervals can be measured, but at most a quarter of the sequence. */
+static size_t least_validation(const struct recipe *recipe, size_t length)
+{
+    enum { TRUTHS = 24 };
+    const size_t series = recipe->data->sequences * (size_t)recipe->targets, wanted = (TRUTHS + series - 1) / series;
+    return wanted < length / 4 ? wanted : length / 4;
+}
+
 struct range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
                           size_t sequence)
 {
@@ -257,6 +269,9 @@ struct range recipe_range(const struct recipe *recipe, const struct task_request
     if (part_data(request, which))
         return (struct range){0, length};
     held_steps(&request->validation, &request->test, length, (size_t)recipe->horizon, held);
+    const size_t least = least_validation(recipe, length - held[1]);
+    if (held[0] > 0 && request->validation.count == 0 && held[0] < least)
+        held[0] = least;
     const size_t test = length - held[1], validation = test - held[0];
     if (which == PART_TRAINING)
         return (struct range){0, validation};
@@ -265,9 +280,9 @@ struct range recipe_range(const struct recipe *recipe, const struct task_request
 
 /* ---- scales ---- */
 
-/* Of some sequences of the training part. */
+/* Sums over some sequences of the training part. */
 struct sums {
-    double count, mean, squares; /* of differences from the mean: Welford's */
+    double count, mean, squares; /* of differences from the mean (Welford's algorithm) */
     double errors, naive;        /* of repeating the last season: how many, their sum */
 };
 
@@ -288,7 +303,7 @@ static void add_sequence(const struct recipe *recipe, const struct channel *chan
     }
 }
 
-/* A channel that does not change here has numbers around 0. */
+/* Returns the scale; a channel that is constant here gets numbers around 0. */
 static struct scale scale_of(const struct sums *sums)
 {
     double deviation = sums->count > 0 ? sqrt(sums->squares / sums->count) : 0;
@@ -312,6 +327,7 @@ static unroll_status measure_groups(const struct task_request *request, enum par
     return UNROLL_OK;
 }
 
+/* Fails if a channel has no numbers in the training part, or the longest series is too short. */
 unroll_status recipe_measure(const struct task_request *request, const struct recipe_options *options,
                              struct recipe *recipe)
 {
@@ -335,9 +351,9 @@ unroll_status recipe_measure(const struct task_request *request, const struct re
     if (longest < needed)
         return fail(UNROLL_DATA,
                     "the training part of '%s' has %zu steps in its longest series, too few for a period of %d and a "
-                    "horizon of %d; fix: a smaller horizon or season, or hold less out",
+                    "horizon of %d; fix: use a smaller horizon or season, or hold less out",
                     recipe->data->name, longest, recipe->patch, recipe->horizon);
-    size_t room = (longest - (size_t)recipe->horizon) / (size_t)recipe->patch / 2; /* half is left for origins */
+    size_t room = (longest - (size_t)recipe->horizon) / (size_t)recipe->patch / 2; /* the other half is for origins */
     recipe->patches = room < 1 ? 1 : room > DEFAULT_PATCHES ? DEFAULT_PATCHES : (int)room;
     if (options->context > 0)
         recipe->patches = (int)ceil(options->context / recipe->patch);
@@ -349,12 +365,6 @@ unroll_status recipe_measure(const struct task_request *request, const struct re
 static json_t *scale_to_json(const struct scale *scale)
 {
     return json_pack("[f, f, f]", scale->mean, scale->deviation, scale->naive);
-}
-
-struct scale scale_from_json(const json_t *json)
-{
-    return (struct scale){json_number_value(json_array_get(json, 0)), json_number_value(json_array_get(json, 1)),
-                          json_number_value(json_array_get(json, 2))};
 }
 
 static const char *group_of(const unroll_dataset *data, size_t sequence)
@@ -376,7 +386,7 @@ static json_t *groups_to_json(const struct recipe *recipe)
     return groups;
 }
 
-/* The schema's list of the columns that are forecast. */
+/* Writes the schema's list of target columns. */
 static json_t *targets_to_json(const struct recipe *recipe)
 {
     json_t *names = json_array();
@@ -411,6 +421,7 @@ json_t *recipe_to_json(const struct recipe *recipe)
     return json;
 }
 
+/* Reads a channel from the schema; the data must have its column with a matching type. */
 static unroll_status channel_from_json(const json_t *json, const unroll_dataset *data, bool target,
                                        struct recipe_channel *channel)
 {
@@ -426,18 +437,20 @@ static unroll_status channel_from_json(const json_t *json, const unroll_dataset 
     snprintf(channel->name, sizeof channel->name, "%s", name);
     if (channel->in.column == NULL)
         return fail(UNROLL_DATA,
-                    "'%s' has no column '%s', which the model %s; fix: data with all columns that it was "
+                    "'%s' has no column '%s', which the model %s; fix: use data with all columns that it was "
                     "trained on",
                     data->name, column, target ? "forecasts" : "reads");
     if (channel->in.column->of_sequence || part >= column_channels(channel->in.column) ||
         (target && channel->in.column->type != COLUMN_NUMBERS))
-        return fail(UNROLL_DATA,
-                    "column '%s' of '%s' is not what the model was trained on; fix: open the data with the "
-                    "model, and give it the same kind of column",
-                    column, data->name);
+        return fail(
+            UNROLL_DATA,
+            "column '%s' of '%s' differs from the training data of the model; fix: open the data with the model, and "
+            "give it the same kind of column",
+            column, data->name);
     return UNROLL_OK;
 }
 
+/* Reads the fields of a recipe and checks their ranges. */
 static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
 {
     enum { MANY = 1 << 20 };
@@ -467,7 +480,7 @@ static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
     return UNROLL_OK;
 }
 
-/* Series that were not trained on have the scale of all that they are. */
+/* Reads the scales of the series. Series that were not in the training part get the scale of all their numbers. */
 static unroll_status groups_from_json(const json_t *groups, struct recipe *recipe)
 {
     const struct task_request all = {.data = recipe->data};
@@ -490,7 +503,7 @@ static unroll_status read_recipe(const json_t *json, const unroll_dataset *data,
     TRY(json_field_array(json, "the model's schema", "channels", &channels));
     int count = recipe->targets + recipe->past + recipe->known;
     if (json_array_size(channels) != (size_t)count)
-        return fail(UNROLL_DATA, "the model's schema: channels: %zu in the place of %d; fix: another copy of the model",
+        return fail(UNROLL_DATA, "the model's schema: channels: %zu instead of %d; fix: use another copy of the model",
                     json_array_size(channels), count);
     TRY(ALLOCATE(recipe->channel, (size_t)count, "for %d channels", count));
     for (int i = 0; i < count; i++)
@@ -511,7 +524,7 @@ unroll_status recipe_from_json(const json_t *json, const unroll_dataset *data, s
 
 static float or_zero(double number) { return isnan(number) ? 0 : (float)number; }
 
-/* The other channels of a patch that begins at a step; those that are known go on through the horizon. */
+/* Writes the other channels of a patch that begins at a step; known ones continue through the horizon. */
 static float *write_others(const struct recipe *recipe, size_t sequence, size_t step, float *to)
 {
     size_t begin = recipe->data->begin[sequence], end = recipe->data->begin[sequence + 1];
@@ -526,7 +539,7 @@ static float *write_others(const struct recipe *recipe, size_t sequence, size_t 
     return to;
 }
 
-/* The last number of a patch that is not missing, scaled; of a patch without one `before`. */
+/* Returns the last number of a patch that is not missing, scaled; `before` for a patch without one. */
 static double level_of(const struct recipe *recipe, const struct window *window, size_t step, double before)
 {
     const struct scale *scale = recipe_scale(recipe, window->sequence, window->target);
@@ -549,7 +562,8 @@ double recipe_level(const struct recipe *recipe, const struct window *window)
     return 0;
 }
 
-/* One step of the network: the patch less its level, how that has changed, itself, what is missing, the others. */
+/* Writes one step of the network: the patch minus its level, the change of the level, the level, the marks of missing
+ * numbers, the other channels. */
 static void write_step(const struct recipe *recipe, const struct window *window, size_t step, double before,
                        double level, float *to)
 {
@@ -563,7 +577,7 @@ static void write_step(const struct recipe *recipe, const struct window *window,
             to[patch + 2 + k] = isnan(number);
     }
     to[patch] = or_zero(base - before);
-    to[patch + 1] = (float)fmax(-RECIPE_LEVEL_LIMIT, fmin(RECIPE_LEVEL_LIMIT, base));
+    to[patch + 1] = (float)fmax(-UNITS_LEVEL_LIMIT, fmin(UNITS_LEVEL_LIMIT, base));
     write_others(recipe, window->sequence, step, to + patch + 2 + (recipe->masks ? patch : 0));
 }
 

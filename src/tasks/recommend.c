@@ -1,8 +1,8 @@
-/* The task recommend: the next item of a session, from those before it (Hidasi et al., "Session-based Recommendations
- * with Recurrent Neural Networks", 2016). Sessions are the sequences of a data set, or of a text of items between
- * blanks its lines. What is held out are the last of them, as those of the last days are in such files. Measured is how
- * often the next item is among the first K (recall), and its reciprocal rank if it is (MRR). The floor recommends the K
- * items that are the most frequent in the part that is trained on. */
+/* The task recommend: predicts the next item of a session from the items before it (Hidasi et al., "Session-based
+ * Recommendations with Recurrent Neural Networks", 2016). Sessions are the sequences of a data set, or the lines of a
+ * text of items separated by spaces. The last sessions are held out, because they are the most recent ones in such
+ * files. Metrics: how often the next item is among the first K (recall), and its reciprocal rank if it is (MRR). The
+ * floor recommends the K most frequent items of the training part. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,16 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include "model/model.h"
-#include "tasks/examples.h"
+#include "tasks/answer_text.h"
+#include "tasks/examples/examples.h"
 #include "tasks/schema.h"
 #include "tasks/scores.h"
 #include "tasks/task_table.h"
 
-/* Longer sessions are cut into pieces; of what is measured each but the first begins with CONTEXT items that are read
- * and not counted. */
+/* Longer sessions are cut into pieces. In an evaluation, each piece but the first begins with CONTEXT items that are
+ * read but not counted. */
 enum { LONGEST = 64, CONTEXT = 32, MAX_K = 1000, MAX_RESULTS = 1 << 25, MAX_ONE_HOT = 20000 };
 
 struct options {
@@ -29,12 +30,12 @@ struct options {
 static const struct key recommend_keys[] = {{.name = "item",
                                              .text = COLUMN_NAME,
                                              .offset = offsetof(struct options, item),
-                                             .about = "the column of items; default: the only one that could be"},
+                                             .about = "column of items; default: the only candidate"},
                                             {.name = "k",
                                              .min = 1,
                                              .max = MAX_K,
                                              .offset = offsetof(struct options, k),
-                                             .about = "how many items are recommended, 20, and recall is of"},
+                                             .about = "number of recommended items, also for recall; default 20"},
                                             {0}};
 
 static const struct accepts recommend_accepts[] = {{.losses = "xent ", .unused = "stateful bptt "}, {0}};
@@ -44,7 +45,7 @@ static const struct accepts_column recommend_columns[] = {{.option = "item",
                                                            .type = "category"},
                                                           {0}};
 
-/* Items of the sessions one behind the other, without those that are missing or unknown. */
+/* Concatenated items of the sessions, without missing or unknown ones. */
 struct sessions {
     const unroll_dataset *data;
     const struct column *items;
@@ -55,7 +56,7 @@ struct sessions {
 
 struct piece {
     size_t session, first, skipped; /* its first item, among all; pairs that are not counted */
-    int pairs;                      /* 0: of a session to predict that has no item */
+    int pairs;                      /* 0: a session to predict without an item */
 };
 
 struct recommend {
@@ -68,7 +69,7 @@ struct recommend {
     int32_t *popular; /* [k] */
     int popular_count;
     double floor;
-    int64_t counted, found; /* of what was observed */
+    int64_t counted, found; /* of the observed pairs */
     double reciprocal;
 };
 
@@ -77,10 +78,11 @@ struct recommend {
 static bool is_listed(const unroll_dataset *data, const struct column *column)
 {
     bool divides = data->group >= 0 && column == &data->column[data->group];
-    return !divides && !column->of_sequence && (column->type == COLUMN_CATEGORY || column->type == COLUMN_TOKENS);
+    return !divides && !column->of_sequence && column->begin == NULL &&
+           (column->type == COLUMN_CATEGORY || column->type == COLUMN_TOKENS);
 }
 
-/* The column that is named, or the only one that could be it, or is called "item" or so. */
+/* Finds the column of the items: the named one, the only candidate, or one with a usual name such as "item". */
 static const struct column *items_of(const unroll_dataset *data, const char *name)
 {
     static const char *const usual[] = {"item",       "item_id", "itemid",   "product",
@@ -107,8 +109,8 @@ static unroll_status choose_items(const unroll_dataset *data, const char *name, 
     if (*items == NULL)
         return fail(
             UNROLL_DATA,
-            "'%s' has no column that is surely the items; fix: name it (`item` NAME), and read numbers as categories "
-            "(`columns` NAME=category)",
+            "'%s' has no clear column of items; fix: name it (`item` NAME), and read numbers as categories (`columns` "
+            "NAME=category)",
             data->name);
     if (!is_listed(data, *items))
         return fail(
@@ -133,7 +135,7 @@ static const char *recommend_item(const unroll_dataset *data)
     return "items";
 }
 
-/* In lines of a single text a line end ends a session. */
+/* Finds the token that ends a session: the line end, for the lines of a single text. */
 static int32_t separator_of(const unroll_dataset *data, const struct column *items)
 {
     for (int i = 0; data->sequences == 1 && items->type == COLUMN_TOKENS && i < items->vocabulary_size; i++)
@@ -149,6 +151,7 @@ static void end_sessions(struct sessions *s)
     release(s->sequence);
 }
 
+/* Divides the items into sessions, at the separator or by sequence; skips missing and unknown items. */
 static unroll_status find_sessions(const unroll_dataset *data, const struct column *items, struct sessions *s)
 {
     int32_t separator = separator_of(data, items);
@@ -178,7 +181,7 @@ static unroll_status find_sessions(const unroll_dataset *data, const struct colu
     return UNROLL_OK;
 }
 
-/* The sessions of a part, training | validation | test in the order of the file. */
+/* Returns the sessions of a part: training | validation | test in the order of the file. */
 static struct range sessions_of(const struct task_request *request, enum part_of which, size_t count)
 {
     const unroll_held_out *held[] = {&request->test, &request->validation};
@@ -200,10 +203,11 @@ static struct range sessions_of(const struct task_request *request, enum part_of
 
 /* ---- network, schema ---- */
 
-static unroll_status recommend_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+/* Sets the network: its tokens are the items, and it has one output per item. */
+static unroll_status recommend_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                        unroll_task_defaults *defaults)
 {
-    static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 100};
+    static const unroll_model_config standard = {.cell = "gru", .layers = 1, .hidden = 100};
     struct options read = {.k = 20};
     const struct column *items;
     TRY(key_values_read(options, "the task recommend", recommend_keys, &read));
@@ -233,7 +237,7 @@ static int more_frequent(const void *a, const void *b)
                                 : (x->item > y->item) - (x->item < y->item);
 }
 
-/* The k most frequent items of some sessions, fewer if there are, by name. */
+/* Finds the names of the k most frequent items of some sessions, or fewer if fewer exist. */
 static unroll_status find_popular(const struct sessions *s, struct range of, int k, json_t *names)
 {
     struct frequency *frequency;
@@ -270,12 +274,13 @@ static unroll_status recommend_check(const unroll_model *model, const unroll_dat
 {
     (void)data; /* recommend_open looks for its column */
     if (!model->tokens || unroll_model_outputs(model) != model->input)
-        return fail(UNROLL_USAGE, "the model does not predict items; fix: tokens = 1, output = input, loss = xent");
+        return fail(UNROLL_USAGE, "the model does not predict items; fix: set tokens = 1, output = input, loss = xent");
     return UNROLL_OK;
 }
 
 /* ---- batches ---- */
 
+/* Fills a batch with pieces of sessions; each item predicts the next one. */
 static void fill_recommend(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     enum { NOT_COUNTED = -1, ANY = 0 };
@@ -313,7 +318,7 @@ static void recommend_end(struct part *part)
     release(r->popular);
 }
 
-/* Of a session to predict the last items; else all pairs, in pieces. */
+/* Cuts a session into pieces: for prediction only the last items, otherwise all pairs. */
 static void cut_session(struct recommend *r, size_t session, enum part_of which)
 {
     size_t first = r->sessions.begin[session], items = r->sessions.begin[session + 1] - first, at = 0;
@@ -337,13 +342,15 @@ static unroll_status cut_pieces(struct recommend *r, struct range of, enum part_
     TRY(ALLOCATE(r->piece, most + 1, "for %zu pieces of sessions", most));
     for (size_t i = of.from; i < of.to; i++) cut_session(r, i, which);
     if (r->pieces == 0)
-        return fail(UNROLL_DATA,
-                    "'%s': no session has two items that are known, so there is nothing to predict; fix: "
-                    "longer sessions, or `group`: the column that says whose an item is",
-                    r->sessions.data->name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': no session has two items that are known, so there is nothing to predict; fix: use longer sessions, or "
+            "`group`: the column of the sessions",
+            r->sessions.data->name);
     return UNROLL_OK;
 }
 
+/* Plans the batches of the pieces; those of an evaluation have fewer rows for a large vocabulary. */
 static unroll_status plan_batches(const struct task_request *request, enum part_of which, struct recommend *r)
 {
     struct task_request sized = *request;
@@ -376,6 +383,7 @@ static int32_t id_of(const struct column *items, const char *name)
     return -1;
 }
 
+/* Reads k and the popular items from the schema, and checks the number of items. */
 static unroll_status read_schema(const struct task_request *request, const unroll_dataset *data, struct recommend *r)
 {
     json_t *json, *popular;
@@ -398,7 +406,7 @@ static unroll_status read_schema(const struct task_request *request, const unrol
     return status == UNROLL_OK ? find_sessions(data, items, &r->sessions) : status;
 }
 
-/* How often the next item is a popular one. */
+/* Computes how often the next item is a popular one. */
 static unroll_status find_floor(struct recommend *r)
 {
     double found = 0;
@@ -445,7 +453,7 @@ static unroll_status recommend_open(const struct task_request *request, enum par
 
 /* ---- metrics ---- */
 
-/* From 1 on, of an item among the results; equals go before it. */
+/* Returns the rank of an item among the results, from 1 on; equal results precede it. */
 static int rank_of(const float *results, int count, int32_t item)
 {
     int rank = 0;
@@ -472,6 +480,7 @@ static void recommend_observe(struct part *part, int64_t number, const struct ta
         }
 }
 
+/* Computes recall and MRR at k from the observed pairs. */
 static void recommend_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct recommend *r = (const struct recommend *)part;
@@ -494,7 +503,7 @@ static void recommend_score(const struct part *part, double loss, bool observed,
 
 /* ---- answers ---- */
 
-/* The index of the largest result that is not taken; it is. */
+/* Takes the index of the largest result that is not taken yet. */
 static int take_largest(const float *results, int count, bool *taken)
 {
     int best = -1;
@@ -513,7 +522,7 @@ static json_t *add_item(const struct recommend *r, json_t *items, int32_t item, 
     return items;
 }
 
-/* Of a session without a known item the popular ones, without a probability. */
+/* Adds the items of an answer; a session without a known item gets the popular ones, without probabilities. */
 static unroll_status add_items(const struct recommend *r, const struct piece *piece, const float *results,
                                json_t *items)
 {
@@ -540,6 +549,7 @@ static unroll_status add_items(const struct recommend *r, const struct piece *pi
     return status;
 }
 
+/* Answers the sessions of a batch with the k best items and their probabilities. */
 static unroll_status recommend_answer(struct part *part, int64_t number, const struct task_batch *batch,
                                       const float *results, answer_taker *take, void *arg)
 {
@@ -559,6 +569,8 @@ static unroll_status recommend_answer(struct part *part, int64_t number, const s
             json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
             json_object_set_new(answer, "group", json_string(id < 0 ? "" : data->column[data->group].vocabulary[id]));
         }
+        const size_t sequence = r->sessions.sequence[piece->session];
+        answer_keep(answer, data, sequence, data->begin[sequence + 1] - 1); /* of the last row */
         unroll_status status = answer ? add_items(r, piece, results + last * (size_t)r->sessions.items->vocabulary_size,
                                                   json_object_get(answer, "items"))
                                       : fail(UNROLL_RESOURCE, "no memory for an answer");
@@ -570,7 +582,7 @@ static unroll_status recommend_answer(struct part *part, int64_t number, const s
     return UNROLL_OK;
 }
 
-/* "anna\tmilk bread butter": the group or the number of the session, then the items, the best first. */
+/* Prints "anna\tmilk bread butter": the group or the number of the session, then the items, the best first. */
 static void recommend_line(const json_t *answer, FILE *to)
 {
     const json_t *group = json_object_get(answer, "group"), *items = json_object_get(answer, "items");
@@ -585,6 +597,7 @@ static void recommend_line(const json_t *answer, FILE *to)
 
 const struct task task_recommend = {.name = "recommend",
                                     .about = "the next item of sessions",
+                                    .keeps = true,
                                     .keys = recommend_keys,
                                     .item = recommend_item,
                                     .suits = suits_recommend,

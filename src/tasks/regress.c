@@ -1,29 +1,29 @@
-/* The task regress: numbers from a sequence: one for all of it, or, of a table whose rows are steps, one for each row
- * from its other columns and the rows before. Not a forecast, which reads what the target was. The network learns the
- * target with mean 0 and variance 1; answers are in its unit. */
+/* The task regress: predicts numbers from a sequence, either one for all of it, or, for a table whose rows are steps,
+ * one for each row from its other columns and the rows before. Unlike a forecast, it does not read earlier values of
+ * the target. The network learns the target with mean 0 and variance 1; answers are in its unit. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "losses/loss.h"
 #include "model/model.h"
 #include "tasks/answer_text.h"
 #include "tasks/scores.h"
-#include "tasks/sequence_part.h"
+#include "tasks/examples/sequence_part.h"
 #include "tasks/task_table.h"
 
-enum { WINDOW = 128, CONTEXT = 128 }; /* steps of a series in a row of a batch, and those that set the states */
+static const struct windows of_series = {128, 128}, none;
 
-enum { PAIRS = 500 }; /* of truths and answers that are kept */
+enum { FEW_GROUPS = 5 }; /* from this number of groups on, whole groups are held out */
+enum { PAIRS = 500 };    /* of truths and answers that are kept */
 
 struct regress_part {
     struct sequence_part base;
     int width;
     double *mean, *deviation; /* [width] of the target, in the training part */
     struct errors *errors;    /* [width] */
-    json_t *truth, *answer;   /* of the first target, the first ones, for people */
+    json_t *truth, *answer;   /* the first numbers of the first target, for people */
     double floor;
 };
 
@@ -32,7 +32,7 @@ struct regress_part {
 static bool is_number(const unroll_dataset *data, const struct column *column)
 {
     (void)data;
-    return column->type == COLUMN_NUMBERS;
+    return column->type == COLUMN_NUMBERS && column->begin == NULL;
 }
 
 static bool is_named(const struct column *column)
@@ -42,10 +42,10 @@ static bool is_named(const struct column *column)
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    return target_find(data, "regress", "a column of numbers", options, is_number, target);
+    return target_find(data, "regress", window_keys, "a column of numbers", options, is_number, target);
 }
 
-/* Numbers of steps may be anything, one for a whole sequence is hardly an input. */
+/* True if the data have inputs: numbers of steps may be inputs, a number for a whole sequence hardly is one. */
 static bool has_inputs(const unroll_dataset *data, const struct column *target)
 {
     for (int i = 0; i < data->columns; i++)
@@ -82,21 +82,26 @@ static int suits_regress(const unroll_dataset *data, char why[TASK_WHY])
 
 /* ---- the network ---- */
 
-/* What depends on the rest of a sequence would know the future of a series. */
-static unroll_status regress_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+/* Sets the network: causal, because other networks would know the future of a series. */
+static unroll_status regress_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                      unroll_task_defaults *defaults)
 {
     const struct column *target;
     TRY(find_target(data, options, &target));
-    const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = target->of_sequence};
+    const unroll_model_config standard = {
+        .cell = "gru", .layers = 1, .hidden = 128, .bidirectional = target->of_sequence};
     TRY(sequence_network(data, target, NULL, &standard, spec));
     TRY(accepts_spec(&task_regress, &regress_accepts[target->of_sequence ? OF_SEQUENCES : OF_STEPS], spec));
     spec->output = target->width;
-    sequence_defaults(data, target->of_sequence ? 0 : WINDOW, defaults);
+    struct windows windows;
+    TRY(windows_read(options, "regress", target->of_sequence ? none : of_series, &windows));
+    sequence_defaults(data, windows.window, defaults);
+    if (!target->of_sequence && data->group >= 0 && data->sequences >= FEW_GROUPS)
+        defaults->groups = 1, defaults->validation = 0.2;
     return UNROLL_OK;
 }
 
-/* ---- what the model keeps ---- */
+/* ---- what the model stores ---- */
 
 static unroll_status members_of(const struct task_request *request, enum part_of which, const struct column *target,
                                 struct members *members)
@@ -105,13 +110,14 @@ static unroll_status members_of(const struct task_request *request, enum part_of
                                : members_of_series(request, which, members);
 }
 
-/* The entries of the target that a member has. */
+/* Returns the entries of the target of a member. */
 static struct range entries_of(const struct members *members, size_t i, const struct column *target)
 {
     const size_t s = member_at(members, i);
     return target->of_sequence ? (struct range){s, s + 1} : member_steps(members, i);
 }
 
+/* Appends the mean and deviation of number k of the target in the training part. */
 static unroll_status find_scale(const struct members *members, const struct column *target, int k, json_t *mean,
                                 json_t *deviation)
 {
@@ -125,7 +131,7 @@ static unroll_status find_scale(const struct members *members, const struct colu
         }
     }
     if (found.count == 0)
-        return fail(UNROLL_DATA, "column '%s' has no number in the part that is trained on; fix: another `target`",
+        return fail(UNROLL_DATA, "column '%s' has no number in the part that is trained on; fix: use another `target`",
                     target->name);
     const double spread = sqrt(found.spread / (double)found.count);
     json_array_append_new(mean, json_real(found.mean));
@@ -133,19 +139,22 @@ static unroll_status find_scale(const struct members *members, const struct colu
     return UNROLL_OK;
 }
 
+/* Stores the target, its scales and windows, found in the training part. */
 static unroll_status regress_fit(const struct task_request *request, json_t **schema)
 {
     const struct column *target;
+    struct windows windows;
     struct members members;
     TRY(find_target(request->data, request->options, &target));
+    TRY(windows_read(request->options, "regress", target->of_sequence ? none : of_series, &windows));
     TRY(members_of(request, PART_TRAINING, target, &members));
     json_t *mean = json_array(), *deviation = json_array();
     unroll_status status = sequence_schema(&members, target, NULL, schema);
     for (int k = 0; status == UNROLL_OK && k < target->width; k++)
         status = find_scale(&members, target, k, mean, deviation);
     if (status == UNROLL_OK)
-        json_object_update_new(
-            *schema, json_pack("{s:O, s:O, s:b}", "mean", mean, "deviation", deviation, "pooled", target->of_sequence));
+        json_object_update_new(*schema, json_pack("{s:O, s:O, s:b, s:o}", "mean", mean, "deviation", deviation,
+                                                  "pooled", target->of_sequence, "windows", windows_to_json(&windows)));
     json_decref(mean);
     json_decref(deviation);
     members_end(&members);
@@ -154,7 +163,7 @@ static unroll_status regress_fit(const struct task_request *request, json_t **sc
 
 /* ---- batches ---- */
 
-/* The truth of an answer in the target's unit, NaN: missing. */
+/* Returns the true value of an answer in the target's unit; NaN: missing. */
 static float truth_of(const struct regress_part *p, const struct sequence_row *at, int t, int k)
 {
     const struct column *target = p->base.target;
@@ -165,12 +174,13 @@ static float truth_of(const struct regress_part *p, const struct sequence_row *a
     return target->numbers[entry * (size_t)p->width + (size_t)k];
 }
 
-/* The steps of a row that have an answer. */
+/* Returns the steps of a row that have an answer. */
 static struct range answers_of(const struct regress_part *p, const struct sequence_row *at)
 {
     return p->base.part.pooled ? (struct range){0, 1} : (struct range){(size_t)at->context, (size_t)at->length};
 }
 
+/* Fills a batch with features, and with the target in its scaled unit. */
 static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct regress_part *p = (const struct regress_part *)part;
@@ -202,7 +212,7 @@ static void end(struct part *part)
     sequence_part_end(&p->base);
 }
 
-/* The mean absolute error of always the training part's mean; counts what has a target. */
+/* Computes the mean absolute error of always predicting the training mean; counts the entries with a target. */
 static double floor_of(struct regress_part *p)
 {
     double sum = 0, counted = 0;
@@ -218,6 +228,7 @@ static double floor_of(struct regress_part *p)
     return counted > 0 ? sum / counted : (double)NAN;
 }
 
+/* Reads the scales of the target from the schema; its width must match the data. */
 static unroll_status read_scales(struct regress_part *p)
 {
     static const char where[] = "the model's schema: task";
@@ -243,8 +254,8 @@ static unroll_status open(const struct task_request *request, enum part_of which
 {
     struct regress_part *p = (struct regress_part *)part;
     const bool pooled = model_is_pooled(request->model);
-    TRY(sequence_part_open(request, which, pooled ? SEQUENCE_NUMBERS : STEP_NUMBERS, pooled ? 0 : WINDOW,
-                           pooled ? 0 : CONTEXT, &p->base));
+    TRY(sequence_part_open(request, which, pooled ? SEQUENCE_NUMBERS : STEP_NUMBERS,
+                           windows_from_json(p->base.schema, pooled ? none : of_series), &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
     TRY(read_scales(p));
@@ -261,13 +272,14 @@ static unroll_status regress_open(const struct task_request *request, enum part_
 
 /* ---- scores ---- */
 
-/* In the target's unit. */
+/* Returns an answer in the target's unit. */
 static double answer_at(const struct regress_part *p, const float *results, int rows, size_t t, int row, int k)
 {
     const size_t entry = (t * (size_t)rows + (size_t)row) * (size_t)p->width + (size_t)k;
     return (double)results[entry] * p->deviation[k] + p->mean[k];
 }
 
+/* Adds the answers of a batch to the errors, and stores the first ones for people. */
 static void regress_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct regress_part *p = (struct regress_part *)part;
@@ -301,6 +313,7 @@ static void regress_observe(struct part *part, int64_t number, const struct task
     }
 }
 
+/* Computes MAE, MSE and R2 over all numbers of the target. */
 static void regress_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
 {
     const struct regress_part *p = (const struct regress_part *)part;
@@ -377,7 +390,7 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
     return UNROLL_OK;
 }
 
-/* "12.5"; of several numbers "12.5 3.25"; of steps with a time "2024-01-05<TAB>12.5". */
+/* Prints "12.5"; several numbers as "12.5 3.25"; steps with a time as "2024-01-05<TAB>12.5". */
 static void regress_line(const json_t *answer, FILE *file)
 {
     const char *name;
@@ -401,7 +414,8 @@ static void regress_line(const json_t *answer, FILE *file)
 
 const struct task task_regress = {.name = "regress",
                                   .about = "numbers for each sequence or row",
-                                  .keys = target_keys,
+                                  .keeps = true,
+                                  .keys = window_keys,
                                   .augments = true,
                                   .divides = true,
                                   .item = sequence_item,

@@ -1,5 +1,5 @@
-/* Where a model and a data set meet: data are read as a model does, or a model takes what it must know of the data.
- * Neither model/ nor data/ knows the other. */
+/* Connects models and data sets: data are read as a model requires, and a model stores what it must know of the data.
+ * Neither model/ nor data/ depends on the other. */
 #include "base/memory.h"
 #include "base/sized.h"
 #include "tasks/schema.h"
@@ -17,7 +17,7 @@ struct schema schema_of_model(const unroll_model *model, struct schema_column *c
     return schema_of_text(column, model->symbol_kind, unroll_model_vocabulary(model), model->input);
 }
 
-static const char *kind_name(unroll_token_kind kind) { return kind == UNROLL_CHARACTERS ? "characters" : "words"; }
+static const char *kind_name(enum token_kind kind) { return kind == CUT_CHARACTERS ? "characters" : "words"; }
 
 unroll_status check_vocabulary(const unroll_model *model, const struct column *text)
 {
@@ -38,15 +38,14 @@ unroll_status check_vocabulary(const unroll_model *model, const struct column *t
     return UNROLL_OK;
 }
 
-/* ---- what a model keeps ---- */
+/* ---- what a model stores ---- */
 
 enum { SCHEMA_VERSION = 1 };
 
 static const char where[] = "the model's schema";
 
-/* The columns of the data, with those marked that the task calls targets; the one whose strings it reads itself has
- * any.
- */
+/* Describes the columns of the data and marks the targets of the task; the column that the task spells itself accepts
+ * any strings. */
 static unroll_status describe_data(const unroll_dataset *data, const json_t *found, json_t **described)
 {
     const json_t *targets = json_object_get(found, "targets"), *spelled = json_object_get(found, "spelled");
@@ -78,7 +77,7 @@ static unroll_status keep(unroll_model *model, const struct task *task, const un
     return status;
 }
 
-/* The object `key` of the model's schema, a new reference; NULL: it has none. */
+/* Returns the object `key` of the model's schema as a new reference; NULL: it has none. */
 static unroll_status object_of(const unroll_model *model, const char *key, json_t **object)
 {
     json_t *schema, *found;
@@ -89,8 +88,8 @@ static unroll_status object_of(const unroll_model *model, const char *key, json_
     TRY(parse_json(model->schema, strlen(model->schema), where, &schema));
     unroll_status status = json_field_integer(schema, where, "version", 1, INT32_MAX, &version);
     if (status == UNROLL_OK && version != SCHEMA_VERSION)
-        status = fail(UNROLL_DATA, "%s is of version %d, which this library does not know; fix: a newer unroll", where,
-                      (int)version);
+        status = fail(UNROLL_DATA, "%s is of version %d, which this library does not support; fix: use a newer unroll",
+                      where, (int)version);
     if (status == UNROLL_OK)
         status = json_field_object(schema, where, key, &found);
     if (status == UNROLL_OK)
@@ -99,7 +98,7 @@ static unroll_status object_of(const unroll_model *model, const char *key, json_
     return status;
 }
 
-static const char of_all[] = "of_all_data"; /* a mark of what no training part was known for */
+static const char of_all[] = "of_all_data"; /* marks values computed without a known training part */
 
 unroll_status schema_fit(unroll_model *model, const struct task *task, const struct task_request *request)
 {
@@ -120,7 +119,7 @@ unroll_status schema_fit(unroll_model *model, const struct task *task, const str
         json_object_set_new(found, of_all, json_true());
     unroll_status status = keep(model, task, request->data, found);
     json_decref(found);
-    return status;
+    return status == UNROLL_OK && task->start ? task->start(model, request) : status;
 }
 
 unroll_status schema_learn(unroll_model *model, const struct task *task, const struct part *validation)
@@ -156,18 +155,18 @@ unroll_status schema_task(const unroll_model *model, json_t **task) { return obj
 
 /* ---- the public functions ---- */
 
-void unroll_data_begin(unroll_dataset_config *config, size_t size)
+void unroll_dataset_config_begin(unroll_dataset_config *config, size_t size)
 {
     const unroll_dataset_config standard = {.size = sizeof(unroll_dataset_config)};
     sized_begin(&standard, sizeof standard, config, size);
 }
 
-/* A file, or rows that are handed over. */
+/* A file, or rows passed in memory. */
 struct source {
     const char *path;
     hand_rows *hand;
     void *arg;
-    enum layout layout;
+    enum row_layout layout;
 };
 
 static unroll_status read_source(const struct source *source, const unroll_dataset_config *config,
@@ -178,7 +177,7 @@ static unroll_status read_source(const struct source *source, const unroll_datas
     return dataset_of_rows(source->hand, source->arg, source->layout, config->options, schema, dataset);
 }
 
-/* Takes the description over. What is learned may be missing: there are data to predict. */
+/* Opens the data and takes ownership of the description. Targets may be missing: the data may be for prediction. */
 static unroll_status open_described(const struct source *source, const unroll_dataset_config *config, json_t *described,
                                     unroll_dataset **dataset)
 {
@@ -192,15 +191,16 @@ static unroll_status open_described(const struct source *source, const unroll_da
     return status;
 }
 
+/* Opens the source, as described by the schema of the model if the configuration has one. */
 static unroll_status open_source(const struct source *source, const unroll_dataset_config *given,
                                  unroll_dataset **dataset)
 {
-    unroll_dataset_config config = unroll_data_default();
+    unroll_dataset_config config = unroll_dataset_config_default();
     struct schema_column column;
     struct schema schema;
     json_t *described = NULL;
     if (given)
-        TRY(sized_take(SIZED(unroll_dataset_config, "unroll_data_default()"), given, &config));
+        TRY(sized_take(SIZED(unroll_dataset_config, "unroll_dataset_config_default()"), given, &config));
     const bool reads_text = config.model && config.model->tokens;
     if (config.model)
         TRY(object_of(config.model, "data", &described));
@@ -210,11 +210,11 @@ static unroll_status open_source(const struct source *source, const unroll_datas
         schema = schema_of_model(config.model, &column);
     if (reads_text && column.vocabulary == NULL)
         return fail(UNROLL_UNSUPPORTED,
-                    "the model has no vocabulary, so it reads no text; fix: take one that was trained on a text");
+                    "the model has no vocabulary, so it cannot read text; fix: use one that was trained on a text");
     return read_source(source, &config, reads_text ? &schema : NULL, dataset);
 }
 
-unroll_status unroll_data_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
+unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     return open_source(&(struct source){.path = path}, config, dataset);
 }
@@ -230,21 +230,22 @@ static unroll_status call_back(void *arg, struct builder *builder)
     return callback->rows(callback->arg, (unroll_builder *)builder);
 }
 
-unroll_status unroll_data_callback(unroll_rows *rows, void *arg, int rows_are_steps,
-                                   const unroll_dataset_config *config, unroll_dataset **dataset)
+unroll_status unroll_dataset_from_rows(unroll_rows *rows, void *arg, int rows_are_steps,
+                                       const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     struct callback callback = {rows, arg};
-    const enum layout layout = rows_are_steps == UNROLL_AUTO ? ROWS_OPEN
-                               : rows_are_steps              ? ROWS_ARE_STEPS
-                                                             : ROWS_ARE_EXAMPLES;
+    const enum row_layout layout = rows_are_steps == UNROLL_AUTO ? ROWS_OPEN
+                                   : rows_are_steps              ? ROWS_ARE_STEPS
+                                                                 : ROWS_ARE_EXAMPLES;
     const struct source source = {.hand = call_back, .arg = &callback, .layout = layout};
     return open_source(&source, config, dataset);
 }
 
-unroll_status unroll_data_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths, int64_t examples,
-                                      const unroll_dataset_config *config, unroll_dataset **dataset)
+unroll_status unroll_dataset_from_columns(const unroll_column *arrays, int count, const int64_t *lengths,
+                                          int64_t examples, const unroll_dataset_config *config,
+                                          unroll_dataset **dataset)
 {
-    unroll_array *taken;
+    unroll_column *taken;
     TRY(own_arrays_take(arrays, count, &taken));
     struct own_arrays own = {taken, count, lengths, examples};
     const struct source source = {

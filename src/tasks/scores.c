@@ -1,4 +1,4 @@
-/* All counts are whole numbers, so that scores do not depend on the order in which answers come. */
+/* All counts are integers, so scores do not depend on the order of the answers. */
 #include "tasks/scores.h"
 
 #include <math.h>
@@ -126,9 +126,43 @@ void softmax_of(const float *logits, int count, double *probabilities)
     for (int i = 0; i < count; i++) probabilities[i] /= sum;
 }
 
+/* ---- one class against none ---- */
+
+unroll_status ranking_new(struct ranking *r)
+{
+    TRY(ALLOCATE(r->negative, 2 * RANKING_BINS, "for a ranking"));
+    r->positive = r->negative + RANKING_BINS;
+    return UNROLL_OK;
+}
+
+void ranking_end(struct ranking *r)
+{
+    release(r->negative);
+    *r = (struct ranking){0};
+}
+
+void ranking_clear(struct ranking *r) { memset(r->negative, 0, 2 * RANKING_BINS * sizeof *r->negative); }
+
+void ranking_add(struct ranking *r, bool truth, double probability)
+{
+    const int bin = (int)(probability * RANKING_BINS);
+    ++(truth ? r->positive : r->negative)[bin < 0 ? 0 : bin < RANKING_BINS ? bin : RANKING_BINS - 1];
+}
+
+double ranking_auc(const struct ranking *r)
+{
+    double below = 0, positives = 0, area = 0;
+    for (int bin = 0; bin < RANKING_BINS; bin++) {
+        area += (double)r->positive[bin] * (below + .5 * (double)r->negative[bin]);
+        below += (double)r->negative[bin];
+        positives += (double)r->positive[bin];
+    }
+    return below > 0 && positives > 0 ? area / (below * positives) : (double)NAN;
+}
+
 /* ---- spans ---- */
 
-/* "B-PER": *type is "PER"; of "O", and of what is no such tag, 'O' and "". */
+/* Returns the kind of a tag. "B-PER": 'B', *type is "PER"; "O" and tags of other forms: 'O' and "". */
 static char kind_of(const char *tag, const char **type)
 {
     const bool is_span = *tag && strchr("BIES", *tag) && tag[1] == '-';
@@ -149,7 +183,26 @@ int tags_are_spans(const char *const *tags, int count)
     return begins;
 }
 
-/* Is there an end of a span between the tag before and this one? As conlleval's endOfChunk. */
+int spans_close(const char *const *tags, int count)
+{
+    const char *type;
+    bool closes = false;
+    for (int i = 0; i < count; i++) closes |= strchr("ES", kind_of(tags[i], &type)) != NULL;
+    return closes;
+}
+
+int spans_allow(const char *const *tags, int count, int before, int after)
+{
+    const char *type_before, *type;
+    const char first = kind_of(before < 0 ? "O" : tags[before], &type_before),
+               second = kind_of(after < 0 ? "O" : tags[after], &type);
+    const bool continues = second == 'I' || second == 'E', is_open = first == 'B' || first == 'I';
+    if (continues)
+        return is_open && strcmp(type_before, type) == 0;
+    return !(is_open && spans_close(tags, count));
+}
+
+/* True if a span ends between the previous tag and this one, as in conlleval's endOfChunk. */
 static bool ends_between(char before, const char *type_before, char now, const char *type)
 {
     if (before == 'O')
@@ -165,12 +218,12 @@ static bool begins_between(char before, const char *type_before, char now, const
            strcmp(type_before, type) != 0;
 }
 
-/* A span is right if it begins and ends where one of the truth does, and has its type. */
+/* Adds the spans of a sequence: a span is correct if a true span has the same begin, end and type. */
 void spans_add(struct spans *spans, const char *const *tags, const int32_t *truth, const int32_t *answer, int length)
 {
     const char *type[2] = {"", ""};
     char kind[2] = {'O', 'O'};
-    bool same = false; /* both are in a span that began at one place with one type */
+    bool same = false; /* both are in a span that began at the same place with the same type */
     for (int t = 0; t <= length; t++) {
         const int32_t *tag[2] = {truth, answer};
         bool ends[2], begins[2];
@@ -195,7 +248,7 @@ void spans_add(struct spans *spans, const char *const *tags, const int32_t *trut
 
 /* ---- numbers ---- */
 
-/* The spread as Welford has it: it loses nothing to a mean that is large. */
+/* Adds an error; computes the spread by Welford's algorithm, which stays exact for a large mean. */
 void errors_add(struct errors *e, double truth, double answer)
 {
     const double error = answer - truth, distance = truth - e->mean;

@@ -1,4 +1,4 @@
-/* Letters beyond ASCII keep their case: it says less than a table of it would cost. */
+/* Letters beyond ASCII keep their case: a table of them would cost more than it is worth. */
 #include "tasks/spelling.h"
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 #include "base/memory.h"
 #include "data/vocabulary.h"
 
-/* ---- what is made of a word ---- */
+/* ---- spellings of a word ---- */
 
 static bool is_inside(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; } /* of a character of UTF-8 */
 
 static bool is_between(char c, char from, char to) { return c >= from && c <= to; }
 
-/* Digits are all one: numbers that were never seen are like those that were. */
+/* Writes a word in lower case, with all digits replaced by one: numbers that were never seen look like known ones. */
 static void lower(const char *word, char text[SPELLING_MAX])
 {
     size_t n = 0;
@@ -24,7 +24,7 @@ static void lower(const char *word, char text[SPELLING_MAX])
     text[n] = 0;
 }
 
-/* The last so many characters, all if it has no more. */
+/* Writes the last characters of a word, or all if it is shorter. */
 static void end_of(const char *word, int characters, char text[SPELLING_MAX])
 {
     char all[SPELLING_MAX];
@@ -40,7 +40,8 @@ static void last_1(const char *word, char text[SPELLING_MAX]) { end_of(word, 1, 
 static void last_2(const char *word, char text[SPELLING_MAX]) { end_of(word, 2, text); }
 static void last_3(const char *word, char text[SPELLING_MAX]) { end_of(word, 3, text); }
 
-/* "Xx-d" of Well-12: capitals, small letters, digits and what else there is, of each run one. */
+/* Writes the shape of a word, "Xx-d" for Well-12: one mark for each run of capitals, small letters, digits and
+ * others. */
 static void shape(const char *word, char text[SPELLING_MAX])
 {
     size_t n = 0;
@@ -153,11 +154,11 @@ static unroll_status read_strings(const json_t *times, const char *where, struct
     for (int i = 0; i < s->known; i++) {
         const json_t *string = json_array_get(s->strings, (size_t)i);
         if (!json_is_string(string))
-            return fail(UNROLL_DATA, "%s: strings: %d is not a string; fix: another copy of the model", where, i);
+            return fail(UNROLL_DATA, "%s: strings: %d is not a string; fix: use another copy of the model", where, i);
         s->times[i] = json_integer_value(json_array_get(times, (size_t)i));
         TRY(vocabulary_add(vocabulary, json_string_value(string), json_string_length(string), &index));
         if (index != i)
-            return fail(UNROLL_DATA, "%s: '%s' is there twice; fix: another copy of the model", where,
+            return fail(UNROLL_DATA, "%s: '%s' occurs twice; fix: use another copy of the model", where,
                         json_string_value(string));
     }
     return UNROLL_OK;
@@ -180,7 +181,8 @@ unroll_status spelled_from_json(const json_t *json, const char *where, const str
     s->known = (int)json_array_size(s->strings);
     s->unknown = unknown;
     if (s->how == NULL || s->known > unknown)
-        return fail(UNROLL_DATA, "%s: this version knows no spelling '%s'; fix: a newer unroll", where, name);
+        return fail(UNROLL_DATA, "%s: this version does not support the spelling '%s'; fix: use a newer unroll", where,
+                    name);
     TRY(ALLOCATE(s->times, (size_t)s->known, "for the words of '%s'", column->name));
     TRY(ALLOCATE(s->map, (size_t)column->vocabulary_size, "for the words of '%s'", column->name));
     TRY(vocabulary_new(&vocabulary));
@@ -194,7 +196,8 @@ unroll_status spelled_from_json(const json_t *json, const char *where, const str
     return status;
 }
 
-/* A string that was seen n times is unknown once in 1 + 4 n (Kiperwasser and Goldberg, TACL 2016). */
+/* Decides whether to forget a string: one that was seen n times becomes unknown once in 1 + 4 n (Kiperwasser and
+ * Goldberg, TACL 2016). */
 int32_t spelled_forget(const struct spelled *s, int32_t id, float random)
 {
     return id < s->known && random * (float)(1 + 4 * s->times[id]) < 1 ? s->unknown : id;

@@ -1,4 +1,4 @@
-/* The table of tasks, and which of them suits data. */
+/* The table of tasks, and the choice of the one that suits data. */
 #include "base/sized.h"
 #include "tasks/task_table.h"
 
@@ -15,9 +15,9 @@ static struct table tasks = TABLE("task", rows);
 
 unroll_status task_add(const struct task *task) { return table_add(&tasks, task); }
 
-const char *unroll_task_name(int index, const char **about) { return table_name(&tasks, index, about); }
+const struct task *task_at(int index) { return table_at(&tasks, index); }
 
-/* Of equals the first. NULL: none suits. */
+/* Finds the best task for the data, the first of equal ones. NULL: none suits. */
 static const struct task *best_task(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct task *task, *best = NULL;
@@ -34,13 +34,10 @@ static const struct task *best_task(const unroll_dataset *data, char why[TASK_WH
     return best;
 }
 
-int unroll_task_option(const char *name, int index, unroll_option *option)
+const struct key *task_option(const char *name, int index)
 {
     const struct task *task = table_at(&tasks, table_find(&tasks, name));
-    const struct key *key = key_at(task ? task->keys : NULL, index);
-    if (key)
-        *option = (unroll_option){key->name, key->about, key->choices, key->text > 0, key->min, key->max};
-    return key != NULL;
+    return key_at(task ? task->keys : NULL, index);
 }
 
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
@@ -56,7 +53,7 @@ unroll_status task_find(const char *name, const unroll_model *model, const unrol
         return *task ? UNROLL_OK : table_refuse(&tasks, name);
     }
     *task = best_task(data, why);
-    return *task ? UNROLL_OK : fail(UNROLL_DATA, "the data suit no task; fix: name one");
+    return *task ? UNROLL_OK : fail(UNROLL_DATA, "no task fits the data; fix: name one");
 }
 
 const char *unroll_task_suggest(const unroll_dataset *data, const char **why)
@@ -81,16 +78,16 @@ void unroll_task_defaults_begin(unroll_task_defaults *config, size_t size)
     sized_begin(&standard, sizeof standard, config, size);
 }
 
-void unroll_spec_auto_begin(unroll_spec *given, size_t size)
+void unroll_model_config_auto_begin(unroll_model_config *given, size_t size)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = NULL;
     spec.layers = spec.hidden = spec.bidirectional = spec.embed = UNROLL_AUTO;
     spec.dropout = UNROLL_AUTO;
     sized_begin(&spec, sizeof spec, given, size);
 }
 
-void spec_settle(unroll_spec *spec, const unroll_spec *network)
+void spec_settle(unroll_model_config *spec, const unroll_model_config *network)
 {
     if (spec->cell == NULL)
         spec->cell = network->cell;
@@ -104,11 +101,11 @@ void spec_settle(unroll_spec *spec, const unroll_spec *network)
         spec->dropout = network->dropout;
 }
 
-unroll_status unroll_task_network(const char *name, const char *options, const unroll_dataset *data, unroll_spec *spec,
-                                  unroll_task_defaults *defaults)
+unroll_status unroll_task_configure(const char *name, const char *options, const unroll_dataset *data,
+                                    unroll_model_config *spec, unroll_task_defaults *defaults)
 {
     unroll_task_defaults found = unroll_task_defaults_default();
-    unroll_spec made = unroll_spec_auto();
+    unroll_model_config made = unroll_model_config_auto();
     const struct sized *type = SIZED(unroll_task_defaults, "unroll_task_defaults_default()");
     const struct task *task;
     TRY(task_find(name, NULL, data, &task));

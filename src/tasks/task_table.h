@@ -3,8 +3,10 @@
 #define TASKS_TASK_TABLE_H
 #include "tasks/task.h"
 
-/* In the order in which data are asked what suits them. A new task is one more here. */
-#define TASKS(TASK) TASK(lm) TASK(classify) TASK(tag) TASK(regress) TASK(forecast) TASK(anomaly) TASK(recommend)
+/* In the order in which data are checked for the task that suits them. Add a new task here. */
+#define TASKS(TASK) \
+    TASK(lm) TASK(classify) TASK(tag) TASK(regress) TASK(forecast) TASK(anomaly) TASK(recommend) TASK(events) \
+    TASK(transcribe)
 
 #define DECLARE_TASK(name) extern const struct task task_##name;
 TASKS(DECLARE_TASK)

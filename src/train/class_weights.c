@@ -1,10 +1,10 @@
-/* The classes of one epoch are counted as the network is given them: batch by batch. */
+/* Counts the classes of one epoch, batch by batch, as they are passed to the network. */
 #include "train/class_weights.h"
 
 #include "base/memory.h"
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include "model/model.h"
-#include "train/feed.h"
+#include "apply/feed.h"
 
 static void count_batch(const struct part *part, const struct filled *filled, double *count)
 {
@@ -26,15 +26,15 @@ static void weigh(const double *count, int classes, float *weight)
     for (int i = 0; i < classes; i++) weight[i] = count[i] > 0 ? (float)(counted / (occur * count[i])) : 0;
 }
 
+/* See class_weights.h. Fails unless the loss is one of classes. */
 unroll_status class_weights_new(const unroll_model *model, const struct part *part, float **weights)
 {
     const struct loss *loss = loss_at(model->loss.index);
     const int classes = unroll_model_outputs(model);
     struct feed feed = {0};
     double *count;
-    if (!loss || !loss->of_classes)
-        return fail(UNROLL_USAGE,
-                    "balanced classes are for a loss of classes, not for loss = '%s'; fix: leave them out",
+    if (!loss || !loss->of_classes || loss->of_sequences)
+        return fail(UNROLL_USAGE, "balanced classes need a classification loss, not loss = '%s'; fix: leave them out",
                     model->loss.text);
     TRY(ALLOCATE(count, (size_t)classes, "to count %d classes", classes));
     unroll_status status = feed_new(model, part, false, 0, &feed);

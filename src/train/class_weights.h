@@ -1,10 +1,11 @@
-/* Weights of classes in training that make rare ones count as much as frequent ones. */
+/* Class weights for training that give rare classes the same influence as frequent ones. */
 #ifndef TRAIN_CLASS_WEIGHTS_H
 #define TRAIN_CLASS_WEIGHTS_H
 #include "tasks/task.h"
 
-/* Of what an epoch of a part counts: counted / (classes that occur x those of the class), so that their mean over what
- * is counted is 1; 0 of a class that does not occur. *weights: [outputs], to be released. */
+/* Computes weights from the counted targets of an epoch: counted / (occurring classes x count of the class), so that
+ * their mean over the counted targets is 1; 0 for classes that do not occur. *weights: [outputs], to be released by the
+ * caller. */
 unroll_status class_weights_new(const unroll_model *model, const struct part *part, float **weights);
 
 #endif

@@ -1,19 +1,18 @@
-/* A checkpoint in memory: each rank of a batch cut has all weights and states of the optimizer anyhow, and copies them;
- * the carried states of all rows are brought together. No file is seen here, and no trainer is kept: of the same
- * training any other goes on from it, on any number of ranks. */
+/* A checkpoint in memory. With a batch cut, each rank has all weights and optimizer states and copies them; the carried
+ * states of all rows are gathered. It does not depend on files or on the trainer: any trainer of the same training can
+ * resume from it, on any number of ranks. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/model.h"
-#include "train/checkpoint_facts.h"
-#include "train/checkpoint_kept.h"
-#include "unroll_advanced.h"
+#include "train/checkpoint/checkpoint_facts.h"
+#include "train/checkpoint/checkpoint_kept.h"
 
 struct unroll_replica {
-    bool whole; /* else nothing, or what a rank was about to copy when another was lost */
+    bool whole; /* false: empty, or incomplete because a rank was lost during copying */
     struct saved_state state;
-    size_t weights, kept; /* numbers */
+    size_t weights, kept; /* number of values */
     float *number;        /* [weights + kept] */
 };
 
@@ -44,7 +43,7 @@ static unroll_status make_room(unroll_replica *replica, size_t weights, size_t k
     return ALLOCATE(replica->number, weights + kept, "for a replica of %zu numbers", weights + kept);
 }
 
-/* Of what ranks have shares of, all of it, which is collective. */
+/* Copies everything; collective if ranks have shares. */
 static unroll_status copy(unroll_trainer *trainer, const struct kept *kept, unroll_replica *replica)
 {
     const struct unroll_model *m = trainer->model;
@@ -57,16 +56,17 @@ static unroll_status copy(unroll_trainer *trainer, const struct kept *kept, unro
         memcpy(replica->number, m->values, m->count * sizeof *m->values);
     }
     for (int i = 0; i < kept->count; at += kept->size[i++])
-        TRY(kept->from[i].parameter >= 0 && !split ? session_read_here(trainer->session, kept->name[i], at)
-                                                   : unroll_read(trainer->session, kept->name[i], at, kept->size[i]));
+        TRY(kept->from[i].parameter >= 0 && !split
+                ? session_read_here(trainer->session, kept->name[i], at)
+                : unroll_session_read(trainer->session, kept->name[i], at, kept->size[i]));
     take_state(trainer, &replica->state);
     return UNROLL_OK;
 }
 
 static unroll_status refuse_workers(void)
 {
-    return fail(UNROLL_UNSUPPORTED, "a replica is of one training, not of workers; fix: leave them out, or go on from "
-                                    "checkpoints in files");
+    return fail(UNROLL_UNSUPPORTED,
+                "replicas are not supported with workers; fix: leave one of them out, or use checkpoints in files");
 }
 
 unroll_status unroll_trainer_replicate(unroll_trainer *trainer, unroll_replica *replica)
@@ -85,6 +85,7 @@ unroll_status unroll_trainer_replicate(unroll_trainer *trainer, unroll_replica *
     return status;
 }
 
+/* Sends the replica of rank `from` to all other ranks of `comm`, which take it over. */
 unroll_status unroll_replica_share(unroll_replica *replica, unroll_comm *comm, int from)
 {
     const bool gives = unroll_comm_rank(comm) == from;
@@ -110,17 +111,18 @@ unroll_status unroll_replica_share(unroll_replica *replica, unroll_comm *comm, i
     return UNROLL_OK;
 }
 
+/* Restores a trainer of the same training from the replica. Not supported with workers. */
 unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *replica)
 {
     struct kept kept;
     if (!replica->whole || replica->weights != trainer->model->count)
-        return fail(UNROLL_USAGE, "this is no replica of the training; fix: a replica that this training made");
+        return fail(UNROLL_USAGE, "this is not a replica of the training; fix: use a replica that this training made");
     TRY(trainer->exchange ? refuse_workers() : UNROLL_OK);
     unroll_status status = kept_list(trainer, true, &kept);
     if (status == UNROLL_OK && kept.total != replica->kept)
-        status =
-            fail(UNROLL_USAGE,
-                 "this is no replica of the training: it has other states; fix: a replica that this training made");
+        status = fail(
+            UNROLL_USAGE,
+            "this is not a replica of the training: it has other states; fix: use a replica that this training made");
     if (status == UNROLL_OK) {
         memcpy(trainer->model->values, replica->number, replica->weights * sizeof *replica->number);
         status = unroll_session_push(trainer->session);
@@ -128,7 +130,7 @@ unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *re
     kept.numbers = replica->number + replica->weights;
     if (status == UNROLL_OK)
         status = kept_write(trainer, &kept);
-    kept.numbers = NULL; /* the replica's */
+    kept.numbers = NULL; /* owned by the replica */
     kept_free(&kept);
     return status == UNROLL_OK ? give_state(trainer, &replica->state, true) : status;
 }

@@ -1,7 +1,6 @@
-/* The table of schedules. Each is a pure function of the step (and, for plateau, of the validations told),
- * so that a resumed run needs nothing but these. */
+/* The table of schedules. Each is a pure function of the step (and, for plateau, of the reported validations), so that
+ * a resumed run needs nothing else. */
 #include "train/schedule.h"
-#include "unroll_train.h"
 #include "base/table.h"
 
 #include <math.h>
@@ -18,7 +17,8 @@ static double constant(const struct schedule_moment *moment)
     return 1;
 }
 
-/* Half a cosine from the end of the warm-up to the end (Loshchilov, Hutter: SGDR, 2017, without restarts). */
+/* Half a cosine from the end of the warm-up to the end of the run (Loshchilov, Hutter: SGDR, 2017, without
+ * restarts). */
 static double cosine(const struct schedule_moment *moment)
 {
     double length = (double)(moment->total - moment->warmup);
@@ -43,13 +43,7 @@ static const void *const rows[] = {
 };
 static struct table schedules = TABLE("schedule", rows);
 
-const char *unroll_schedule_name(int index, const char **about, int *has_length)
-{
-    const struct schedule *schedule = table_at(&schedules, index);
-    if (schedule && has_length)
-        *has_length = schedule->needs_total;
-    return table_name(&schedules, index, about);
-}
+const struct schedule *schedule_at(int index) { return table_at(&schedules, index); }
 
 unroll_status schedule_find(const char *name, const struct schedule **schedule)
 {

@@ -1,5 +1,5 @@
-/* Running a trainer: an update from a batch or several, the validation beside it, the test at the end. When to
- * validate, save, print or stop is the caller's business. */
+/* Runs a trainer: updates from one or several batches, validation, and the final test. The caller decides when to
+ * validate, save, print or stop. */
 #include "base/sized.h"
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "comm/comm.h"
 #include "model/model.h"
-#include "session/replicas.h"
+#include "session/session.h"
 #include "train/trainer.h"
 
 /* ---- stepping ---- */
@@ -27,7 +27,7 @@ static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
     return rates;
 }
 
-/* The same numbers, and the gradients of the first batch of the update once more by another rank. */
+/* Trains as usual, and lets another rank repeat the gradients of the update's first batch. */
 static unroll_status train_twice(unroll_trainer *trainer, const struct filled *filled,
                                  const unroll_hyperparameters *rates, unroll_result *result)
 {
@@ -35,32 +35,32 @@ static unroll_status train_twice(unroll_trainer *trainer, const struct filled *f
     struct twice *twice = trainer->twice[filled->shape];
     trainer->checks = false;
     TRY(twice_begin(twice, &filled->batch));
-    TRY(unroll_forward(session, &filled->batch));
-    TRY(unroll_backward(session));
+    TRY(unroll_session_forward(session, &filled->batch));
+    TRY(unroll_session_backward(session));
     TRY(twice_compare(twice, &trainer->wrong, &trainer->suspects));
-    return rates ? unroll_update(session, rates, result) : UNROLL_OK;
+    return rates ? unroll_session_update(session, rates, result) : UNROLL_OK;
 }
 
-/* One batch, and with `rates` the update that it completes. */
+/* Trains on one batch; with `rates`, makes the update that it completes. */
 static unroll_status train_on_batch(unroll_trainer *trainer, struct cursor *cursor, int64_t *items,
                                     const unroll_hyperparameters *rates, unroll_result *result)
 {
     const struct filled *filled = feed_take(&trainer->feed, cursor->epoch, cursor->window);
     unroll_session *session = trainer->sessions.session[filled->shape];
     if (filled->arrays.begins || !trainer->config.stateful)
-        TRY(unroll_clear_states(session));
+        TRY(unroll_session_reset(session));
     *items += filled->arrays.items;
     if (++cursor->window == trainer->part->batches)
         *cursor = (struct cursor){cursor->epoch + 1, 0};
     if (trainer->checks && trainer->twice[filled->shape])
         return train_twice(trainer, filled, rates, result);
     if (rates)
-        return unroll_step(session, &filled->batch, rates, result);
-    TRY(unroll_forward(session, &filled->batch));
-    return unroll_backward(session);
+        return unroll_session_step(session, &filled->batch, rates, result);
+    TRY(unroll_session_forward(session, &filled->batch));
+    return unroll_session_backward(session);
 }
 
-/* An update does not go beyond the end of an epoch. */
+/* Trains on the batches of one update, which does not extend beyond the end of an epoch. */
 static unroll_status train_on_batches(unroll_trainer *trainer, const unroll_hyperparameters *rates,
                                       unroll_result *result)
 {
@@ -74,12 +74,13 @@ static unroll_status train_on_batches(unroll_trainer *trainer, const unroll_hype
     return UNROLL_OK;
 }
 
-/* The first step of a process, then each whose number is a multiple. */
+/* True in the first step of a process, and in every step that is a multiple of the interval. */
 static bool is_time_to_sync(const unroll_trainer *trainer)
 {
     return !trainer->synced || (trainer->state.step + 1) % trainer->sync_interval == 0;
 }
 
+/* Fills in the progress. The caller has set its size. */
 unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
@@ -111,7 +112,7 @@ void unroll_trainer_meet_at(unroll_trainer *trainer, int64_t step)
         trainer->exchange->meet = step;
 }
 
-/* A worker that is behind where all meet goes on as if it had made the updates in between. */
+/* Lets a worker that is late at a meeting continue as if it had made the updates in between. */
 static unroll_status catch_up(unroll_trainer *trainer)
 {
     struct trainer_state *state = &trainer->state;
@@ -129,7 +130,7 @@ static unroll_status catch_up(unroll_trainer *trainer)
     }
     trainer->exchange->step = state->step;
     for (int i = 0; state->cursor.epoch > epoch && i < trainer->sessions.shapes; i++)
-        TRY(unroll_clear_states(trainer->sessions.session[i]));
+        TRY(unroll_session_reset(trainer->sessions.session[i]));
     return UNROLL_OK;
 }
 
@@ -140,16 +141,18 @@ static double exposed_now(const unroll_trainer *trainer)
     return exposed;
 }
 
-/* Of an update of so many seconds, in which this rank did not wait for others. */
+/* Reports the seconds of an update without waits for other ranks, and divides again if necessary. */
 static unroll_status balance(unroll_trainer *trainer, double seconds)
 {
     bool divides = false;
     if (trainer->balance)
-        TRY(balance_update(trainer->balance, trainer->session, seconds, &divides));
-    return divides ? trainer_divide_anew(trainer) : UNROLL_OK;
+        TRY(balance_update(trainer->balance, trainer->session, trainer->pretended > 0 ? trainer->pretended : seconds,
+                           &divides));
+    return divides ? trainer_rebalance(trainer) : UNROLL_OK;
 }
 
-/* Before the first step: a stale copy of a model or of a checkpoint on one machine would train on in silence. */
+/* Compares the weights of all ranks before the first step, to detect an outdated copy of a model or checkpoint on one
+ * machine. */
 static unroll_status agree_on_weights(unroll_trainer *trainer)
 {
     unroll_comm *comm = trainer->config.machine.comm;
@@ -161,7 +164,7 @@ static unroll_status agree_on_weights(unroll_trainer *trainer)
     uint64_t hash = hash_bytes(HASH_BEGIN, &step, sizeof step);
     if (step == 0)
         hash = hash_bytes(hash, m->values, m->count * sizeof *m->values);
-    TRY(comm_agree(comm, UNROLL_OK, hash, "the weights to begin with are"));
+    TRY(comm_agree(comm, UNROLL_OK, hash, "the initial weights are"));
     if (step > 0 && trainer->exchange == NULL)
         TRY(session_compare_replicas(trainer->session, &rank, &ranks));
     if (rank >= 0)
@@ -173,6 +176,7 @@ static unroll_status agree_on_weights(unroll_trainer *trainer)
     return UNROLL_OK;
 }
 
+/* Makes one update and, if it is time to synchronize, reports loss and norm. */
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
 {
     struct trainer_state *state = &trainer->state;
@@ -208,8 +212,8 @@ unroll_status trainer_sync(unroll_trainer *trainer)
     if (trainer->unseen == 0)
         return UNROLL_OK;
     double norm = trainer->result.norm;
-    TRY(unroll_loss_result(trainer->session, &trainer->result));
-    if (trainer->result.norm == 0) /* of devices that don't keep it */
+    TRY(unroll_session_result(trainer->session, &trainer->result));
+    if (trainer->result.norm == 0) /* for devices that do not compute it */
         trainer->result.norm = norm;
     trainer->unseen = 0;
     return UNROLL_OK;
@@ -220,7 +224,7 @@ unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation
     return unroll_trainer_validate_while(trainer, NULL, NULL, found);
 }
 
-/* By the metric that people compare, of equals by the loss. Of a checkpoint that knows no metric by the loss alone. */
+/* Compares by the main metric, and by the loss if it is equal or not in the checkpoint. */
 static bool is_better(const struct trainer_state *state, const unroll_evaluation *found, double metric)
 {
     double gain = found->higher ? metric - state->best_metric : state->best_metric - metric;
@@ -242,22 +246,27 @@ static void take_validation(struct trainer_state *state, const unroll_evaluation
     plateau_report(&state->plateau, found->loss);
 }
 
-/* Of the workers' mean, which they have until then. */
+/* Evaluates with the mean of the workers' weights. */
 static unroll_status run_on_mean(unroll_trainer *trainer, struct evaluator *evaluator, int (*goes_on)(void *),
                                  void *data, unroll_evaluation *found)
 {
+    unroll_evaluation all = {.size = sizeof all};
     TRY(exchange_enter_mean(trainer->exchange, false));
-    TRY(evaluator_run(evaluator, goes_on, data, found));
-    return exchange_leave_mean(trainer->exchange);
+    TRY(evaluator_run(evaluator, goes_on, data, &all));
+    TRY(exchange_leave_mean(trainer->exchange));
+    sized_give(&all, sizeof all, found);
+    return UNROLL_OK;
 }
 
 unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data,
                                             unroll_evaluation *found)
 {
+    TRY(sized_check(SIZED_RESULT(unroll_evaluation), found));
     if (trainer->evaluator == NULL)
         return fail(
             UNROLL_USAGE,
-            "there is nothing to validate on: the trainer was made with validation 0; fix: hold out a share or a count");
+            "there is nothing to validate on: the trainer was made with validation 0; fix: hold out a share or a "
+            "count");
     TRY(run_on_mean(trainer, trainer->evaluator, goes_on, data, found));
     if (isnan(found->loss))
         return UNROLL_OK;
@@ -271,15 +280,20 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
 
 const char *unroll_trainer_details(const unroll_trainer *trainer) { return trainer->details; }
 
+/* Evaluates the test part, which can be done once. */
 unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *found, char **details)
 {
     struct evaluator *evaluator;
     struct part *test = trainer->test;
+    TRY(sized_check(SIZED_RESULT(unroll_evaluation), found));
     if (test == NULL)
-        return fail(
-            UNROLL_USAGE,
-            "there is nothing to test on: the trainer was made without `test`, or has tested; fix: unroll_evaluate with the test data");
-    trainer->test = NULL;
+        return fail(UNROLL_USAGE,
+                    "there is nothing to test on: the trainer was made without `test`, or has tested; fix: "
+                    "unroll_model_evaluate with the test data");
+    clear_notes();
+    part_free(test);
+    trainer->test = test = NULL;
+    TRY(trainer_open_test(trainer, &test)); /* with what validations have added to the schema since */
     TRY(evaluator_new(trainer->model, trainer->task, test, &trainer->config.machine, false, &evaluator));
     unroll_status status = run_on_mean(trainer, evaluator, NULL, NULL, found);
     if (status == UNROLL_OK && details)
@@ -288,11 +302,14 @@ unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *fo
     return status;
 }
 
-void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described)
+unroll_status unroll_trainer_metrics(const unroll_trainer *trainer, double loss, unroll_evaluation *described)
 {
-    *described = (unroll_evaluation){.loss = loss};
+    unroll_evaluation all = {.size = sizeof all, .loss = loss};
+    TRY(sized_check(SIZED_RESULT(unroll_evaluation), described));
     if (trainer->evaluator)
-        evaluator_describe(trainer->evaluator, loss, described);
+        evaluator_describe(trainer->evaluator, loss, &all);
+    sized_give(&all, sizeof all, described);
+    return UNROLL_OK;
 }
 
 unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *rank, int *ranks)

@@ -1,5 +1,5 @@
-/* Making a trainer: its configuration, the parts of the data, sessions for their shapes, their memory. What it then
- * does is in steps.c. */
+/* Creates a trainer: checks its configuration, opens the parts of the data and the sessions for their shapes. steps.c
+ * runs it. */
 #include "base/sized.h"
 #include "train/trainer.h"
 
@@ -12,35 +12,33 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
-#include "model/model.h"
-#include "parallel/compress.h"
-#include "session/session_estimate.h"
-#include "tasks/examples.h"
+#include "session/session.h"
+#include "tasks/examples/examples.h"
 #include "tasks/schema.h"
 #include "train/class_weights.h"
 
-enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
-enum { FEWEST_UPDATES = 16 }; /* of an epoch with the largest batch */
+enum { DEFAULT_EPOCHS = 10 }; /* for a schedule with total_steps 0 */
+enum { FEWEST_UPDATES = 16 }; /* in an epoch with the largest batch */
 
 #define SIZED_TRAIN                                                                \
-    SIZED_WITH(unroll_train_config, "unroll_train_default()",                      \
-               PART(unroll_train_config, rates, "unroll_hyperparameters_default()"), \
-               PART(unroll_train_config, machine, "unroll_machine_default()"))
+    SIZED_WITH(unroll_trainer_config, "unroll_trainer_config_default()",                      \
+               PART(unroll_trainer_config, rates, "unroll_hyperparameters_default()"), \
+               PART(unroll_trainer_config, machine, "unroll_machine_default()"))
 
-void unroll_train_begin(unroll_train_config *given, size_t size)
+void unroll_trainer_config_begin(unroll_trainer_config *given, size_t size)
 {
-    unroll_train_config config = {.size = sizeof(unroll_train_config),
-                                  .batch = 32,
-                                  .bptt = 64,
-                                  .accumulate = 1,
-                                  .stateful = 1,
-                                  .rates = unroll_hyperparameters_default("adam"),
-                                  .schedule = "cosine",
-                                  .warmup = 100,
-                                  .validation = {.share = 0.1},
-                                  .prefetch = UNROLL_AUTO,
-                                  .seed = 1,
-                                  .machine = unroll_machine_default()};
+    unroll_trainer_config config = {.size = sizeof(unroll_trainer_config),
+                                    .batch = 32,
+                                    .bptt = 64,
+                                    .accumulate = 1,
+                                    .stateful = 1,
+                                    .rates = unroll_hyperparameters_default("adam"),
+                                    .schedule = "cosine",
+                                    .warmup = 100,
+                                    .validation = {.share = 0.1},
+                                    .prefetch = UNROLL_AUTO,
+                                    .seed = 1,
+                                    .machine = unroll_machine_default()};
     config.rates.learning_rate = 2e-3;
     config.rates.clip = 1;
     sized_begin(&config, sizeof config, given, size);
@@ -51,50 +49,41 @@ void unroll_train_begin(unroll_train_config *given, size_t size)
 static unroll_status check_held_out(const char *name, const unroll_held_out *part)
 {
     if (!(part->share >= 0 && part->share <= 0.5))
-        return fail(UNROLL_USAGE, "%s = %g is outside 0 .. 0.5; fix: a value in this range", name, part->share);
-    return part->count >= 0 ? UNROLL_OK
-                            : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative; fix: a value in this range",
-                                   name, part->count);
+        return fail(UNROLL_USAGE, "%s = %g is outside 0 .. 0.5; fix: choose a value in this range", name, part->share);
+    return part->count >= 0
+               ? UNROLL_OK
+               : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative; fix: choose a value in this range", name,
+                      part->count);
 }
 
-static bool is_plans(const unroll_train_config *config)
-{
-    const struct policy *policy;
-    struct sync_options options;
-    return policy_read(config->sync, &policy, &options) == UNROLL_OK && policy_is_plans(policy, config->compress);
-}
-
-static unroll_status check_workers(const unroll_train_config *config)
+/* Checks the options of workers and their exchange. */
+static unroll_status check_workers(const unroll_trainer_config *config)
 {
     const unroll_machine *m = &config->machine;
-    const struct policy *policy;
-    struct sync_options options;
-    const struct compressor *compressor;
-    double level;
-    TRY(policy_read(config->sync, &policy, &options));
-    TRY(compressor_read(config->compress, &compressor, &level));
-    const char *way = compressor ? compressor->name : "none";
-    if (m->workers <= 1 && !is_plans(config))
-        return fail(
-            UNROLL_USAGE,
-            "sync = %s, compress = %s say what workers tell each other, and there is one; fix: `workers` 2 or more",
-            policy->name, way);
+    struct exchange_asked asked;
+    TRY(exchange_read(config, &asked));
+    if (m->workers <= 1 && !asked.by_plan)
+        return fail(UNROLL_USAGE,
+                    "sync = %s, compress = %s are for several workers, but there is one; fix: `workers` 2 or more",
+                    asked.sync, asked.compress);
     if (m->workers <= 1 && ((config->arrivals && *config->arrivals) || (config->replay && *config->replay)))
         return fail(
             UNROLL_USAGE,
             "arrivals and replay are of workers that do not wait for all; fix: `workers` 2 or more, `sync` gossip or "
             "server:S");
     if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
-        return fail(UNROLL_UNSUPPORTED, "workers = %d on %s: workers have the cpu; fix: device cpu, or split batch=%d",
+        return fail(UNROLL_UNSUPPORTED,
+                    "workers = %d on %s: workers run on the cpu only; fix: use device cpu, or split batch=%d",
                     m->workers, m->device, m->workers);
     return UNROLL_OK;
 }
 
-/* Workers that add their gradients in each update are a cut of the batch. */
-static void give_to_plan(unroll_train_config *config)
+/* Converts workers that add gradients in each update to a cut of the batch. */
+static void give_to_plan(unroll_trainer_config *config)
 {
     unroll_machine *m = &config->machine;
-    if (m->workers <= 1 || !is_plans(config))
+    struct exchange_asked asked;
+    if (m->workers <= 1 || exchange_read(config, &asked) != UNROLL_OK || !asked.by_plan)
         return;
     m->split.batch = m->workers * (m->split.batch > 1 ? m->split.batch : 1);
     m->workers = 1;
@@ -102,7 +91,7 @@ static void give_to_plan(unroll_train_config *config)
 
 static unroll_status exchange_open(unroll_trainer *trainer)
 {
-    const unroll_train_config *config = &trainer->config;
+    const unroll_trainer_config *config = &trainer->config;
     if (config->machine.workers <= 1)
         return UNROLL_OK;
     TRY(exchange_new(trainer->session, config, &trainer->exchange));
@@ -110,44 +99,47 @@ static unroll_status exchange_open(unroll_trainer *trainer)
     return UNROLL_OK;
 }
 
-static unroll_status check_config(const unroll_train_config *config)
+/* Checks everything that does not depend on the data or the model. */
+static unroll_status check_config(const unroll_trainer_config *config)
 {
     enum { MAX = 1 << 20 };
     const struct schedule *schedule;
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
-        return fail(UNROLL_USAGE,
-                    "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d; fix: a value in this range",
-                    config->batch, MAX, config->bptt, MAX);
+        return fail(
+            UNROLL_USAGE,
+            "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d; fix: choose a value in this range",
+            config->batch, MAX, config->bptt, MAX);
     if (config->accumulate < 1 || config->accumulate > MAX || config->batch_tokens < 0)
         return fail(UNROLL_USAGE,
                     "accumulate = %d must be 1 .. %d, and batch_tokens = %" PRId64
-                    " not negative; fix: a value in this range",
+                    " not negative; fix: choose a value in this range",
                     config->accumulate, MAX, config->batch_tokens);
     TRY(check_held_out("validation", &config->validation));
     TRY(check_held_out("test", &config->test));
     if (config->machine.exact < 0 || config->machine.exact > config->batch)
-        return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
+        return fail(UNROLL_USAGE,
+                    "exact = %d shards of a batch of %d rows; fix: choose a value from 1 to the number of rows",
                     config->machine.exact, config->batch);
     if (config->log_interval < 0)
-        return fail(UNROLL_USAGE, "log_interval = %d must not be negative; fix: a value in this range",
+        return fail(UNROLL_USAGE, "log_interval = %d must not be negative; fix: choose a value in this range",
                     config->log_interval);
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE,
                     "warmup = %" PRId64 " and total_steps = %" PRId64
-                    " must not be negative; fix: a value in this range",
+                    " must not be negative; fix: choose a value in this range",
                     config->warmup, config->total_steps);
     TRY(check_workers(config));
     TRY(schedule_find(config->schedule, &schedule));
     if (schedule->needs_validation && !is_held_out(&config->validation))
         return fail(UNROLL_USAGE,
-                    "the schedule '%s' follows the validation, and there is none; fix: validate on a part of "
-                    "the data or on others (`validation`), or choose another schedule",
+                    "the schedule '%s' needs a validation; fix: set `validation`, or choose another schedule",
                     schedule->name);
     return UNROLL_OK;
 }
 
-/* Ranks that have rows of their own; of exact sums its shards, so that ranks don't show. */
-static int shares_of(const unroll_train_config *config)
+/* Number of ranks with rows of their own; in exact mode the number of shards, so that results do not depend on the
+ * ranks. */
+static int shares_of(const unroll_trainer_config *config)
 {
     const int ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1;
     const int workers = config->machine.workers > 1 ? config->machine.workers : 1;
@@ -165,7 +157,7 @@ static void name_division(unroll_trainer *trainer)
 
 static struct task_request request_of(const unroll_trainer *trainer)
 {
-    const unroll_train_config *config = &trainer->config;
+    const unroll_trainer_config *config = &trainer->config;
     const int workers = config->machine.workers > 1 ? config->machine.workers : 1;
     return (struct task_request){.data = trainer->data,
                                  .validation = config->validation,
@@ -182,8 +174,8 @@ static struct task_request request_of(const unroll_trainer *trainer)
                                  .model = trainer->model};
 }
 
-/* What a checkpoint's cursor is of: all data, and how they were divided where that is not a share for validation, as it
- * was in version 0.1. */
+/* Hashes the data that a checkpoint's cursor refers to: all of it, and its division unless it is a fraction for
+ * validation, as in version 0.1. */
 static uint64_t hash_data_of(const unroll_trainer *trainer)
 {
     const unroll_held_out *validation = &trainer->config.validation, *test = &trainer->config.test;
@@ -193,6 +185,8 @@ static uint64_t hash_data_of(const unroll_trainer *trainer)
         hash = dataset_hash(validation->data, hash);
     if (validation->count || is_held_out(test))
         hash = hash_bytes(hash, divided, sizeof divided);
+    if (validation->groups || test->groups)
+        hash = hash_number(hash_number(hash, (uint64_t)validation->groups), (uint64_t)test->groups);
     return hash;
 }
 
@@ -207,12 +201,17 @@ static unroll_status open_part(const unroll_trainer *trainer, enum part_of which
     return trainer->task->open(&request, which, part);
 }
 
-/* They stay the caller's until the sessions have their own. */
+unroll_status trainer_open_test(const unroll_trainer *trainer, struct part **part)
+{
+    return open_part(trainer, PART_TEST, &trainer->config.test, part);
+}
+
+/* Computes class weights, which the trainer owns until the sessions have copies. */
 static unroll_status weigh_classes(unroll_trainer *trainer)
 {
-    unroll_train_config *config = &trainer->config;
+    unroll_trainer_config *config = &trainer->config;
     if (config->balanced_classes && config->class_weights)
-        return fail(UNROLL_USAGE, "class_weights and balanced_classes are given; fix: one of them");
+        return fail(UNROLL_USAGE, "class_weights and balanced_classes are given; fix: use one of them");
     if (config->balanced_classes) {
         TRY(class_weights_new(trainer->model, trainer->part, &trainer->class_weights));
         config->class_weights = trainer->class_weights;
@@ -223,7 +222,7 @@ static unroll_status weigh_classes(unroll_trainer *trainer)
     return UNROLL_OK;
 }
 
-/* The validation's part is opened first: what is too little for it explains more. */
+/* Opens the parts. The validation part is first, because its error for too little data is the more helpful one. */
 static unroll_status open_parts(unroll_trainer *trainer, struct part **validation)
 {
     const struct task_request request = request_of(trainer);
@@ -240,9 +239,9 @@ static unroll_status open_parts(unroll_trainer *trainer, struct part **validatio
     return feed_new(trainer->model, trainer->part, false, trainer->config.prefetch, &trainer->feed);
 }
 
-static unroll_session_config session_of(const unroll_train_config *config)
+static unroll_session_config session_of(const unroll_trainer_config *config)
 {
-    unroll_session_config session = unroll_session_default();
+    unroll_session_config session = unroll_session_config_default();
     session.mode = UNROLL_TRAIN;
     session.stateful = 1;
     session.optimizer = config->rates.optimizer;
@@ -255,7 +254,7 @@ static unroll_session_config session_of(const unroll_train_config *config)
     return session;
 }
 
-/* Does a training with such batches fit into the memory, and has an epoch so many updates? */
+/* True if a training with this batch fits into memory and an epoch has at least `updates` updates. */
 static bool batch_fits(const unroll_trainer *trainer, int64_t updates)
 {
     struct task_request request = request_of(trainer);
@@ -277,7 +276,7 @@ static bool batch_fits(const unroll_trainer *trainer, int64_t updates)
     return fits && needed <= config.machine.memory;
 }
 
-/* A power of two, at most `max`; 0: none fits. */
+/* Returns the largest power of two up to `max` that fits; 0: none. */
 static int largest_batch(unroll_trainer trainer, int max, int64_t updates)
 {
     int batch = 1;
@@ -290,7 +289,7 @@ static int largest_batch(unroll_trainer trainer, int max, int64_t updates)
     return batch;
 }
 
-/* A batch that needs too much memory is refused with one that does not. */
+/* Fails for a batch that needs too much memory, and suggests one that fits. */
 static unroll_status refuse_memory(const unroll_trainer *trainer)
 {
     char sentence[512];
@@ -330,8 +329,8 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     return evaluator_new(trainer->model, trainer->task, validation, &config.machine, false, &trainer->evaluator);
 }
 
-/* A model made without a schema takes the data's, so that its file can be used without them. Options are of that: what
- * a model has learned by others stays, but none is misspelt. */
+/* Gives a model without a schema that of the data, so that its file can be used without them. Options must be spelled
+ * correctly even if the model already has a schema. */
 static unroll_status give_schema(unroll_trainer *trainer)
 {
     static const struct key none = {0};
@@ -346,7 +345,7 @@ static unroll_status give_schema(unroll_trainer *trainer)
     return schema_fit(trainer->model, trainer->task, &request);
 }
 
-/* Before the model has a schema only its network can be checked. */
+/* Checks and prepares the model. Before it has a schema, only its network can be checked. */
 static unroll_status take_model(unroll_trainer *trainer)
 {
     const struct task *task = trainer->task;
@@ -361,18 +360,23 @@ static unroll_status take_model(unroll_trainer *trainer)
     return UNROLL_OK;
 }
 
-/* Devices that wait for what a look asks of them are asked less often. */
-static int steps_between_syncs(const unroll_train_config *config)
+/* Returns the steps between two synchronizations: fewer on devices that have to wait for them. */
+static int steps_between_syncs(const unroll_trainer_config *config)
 {
     bool waits = config->machine.device != NULL && strcmp(config->machine.device, "cpu") != 0;
     return config->log_interval ? config->log_interval : waits ? 10 : 1;
 }
 
-/* What a rank does alone. */
+/* Prepares a rank without communication. */
 static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
 {
-    const unroll_train_config *config = &trainer->config;
+    const unroll_trainer_config *config = &trainer->config;
     TRY(task_find(config->task, trainer->model, trainer->data, &trainer->task));
+    if ((config->validation.groups || config->test.groups) && !trainer->task->divides)
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the task %s holds out the last steps of each series, not whole `groups`; fix: use a share or a count",
+            trainer->task->name);
     if (is_divided(config->divide_by) && !trainer->task->divides)
         return fail(UNROLL_UNSUPPORTED,
                     "`divide_by`: the task %s has no sequences of its own to divide; fix: leave it out, or even",
@@ -392,10 +396,10 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     return UNROLL_OK;
 }
 
-/* What decides an update, or when a rank sends, and is in no plan. */
+/* Hashes what determines an update, or when a rank sends, and is not part of a plan. */
 static uint64_t hash_course(const unroll_trainer *trainer)
 {
-    const unroll_train_config *config = &trainer->config;
+    const unroll_trainer_config *config = &trainer->config;
     const unroll_hyperparameters *r = &config->rates;
     const double numbers[] = {r->learning_rate,         r->clip,
                               config->accumulate,       config->balance,
@@ -409,7 +413,7 @@ static uint64_t hash_course(const unroll_trainer *trainer)
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
-/* A configuration that is refused on one rank ends all of them. */
+/* Sets up the trainer on all ranks. A configuration that is refused on one rank fails on all. */
 static unroll_status set_up(unroll_trainer *trainer)
 {
     unroll_comm *comm = trainer->config.machine.comm;
@@ -428,17 +432,19 @@ static unroll_status set_up(unroll_trainer *trainer)
     }
     TRY(open_sessions(trainer, validation));
     if (trainer->config.balance && is_divided(trainer->config.divide_by))
-        return fail(UNROLL_UNSUPPORTED, "balance: which sequences a rank has is fixed by `divide_by`; fix: even");
+        return fail(UNROLL_UNSUPPORTED,
+                    "balance: `divide_by` assigns the sequences to the ranks; fix: `divide_by` even");
     if (trainer->config.balance)
         TRY(balance_new(trainer->session, &trainer->balance));
     return exchange_open(trainer);
 }
 
-unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
-                                 unroll_trainer **trainer)
+/* Creates a trainer. Model and data must outlive it. */
+unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset,
+                                 const unroll_trainer_config *config, unroll_trainer **trainer)
 {
     unroll_trainer *made;
-    unroll_train_config taken = unroll_train_default();
+    unroll_trainer_config taken = unroll_trainer_config_default();
     clear_notes();
     TRY(sized_take(SIZED_TRAIN, config, &taken));
     TRY(ALLOCATE(made, 1, "for a trainer"));
@@ -467,8 +473,8 @@ static void close_sessions(unroll_trainer *trainer)
     shaped_close(&trainer->sessions);
 }
 
-/* From a copy in memory, which knows no division. */
-unroll_status trainer_divide_anew(unroll_trainer *trainer)
+/* Divides again by means of a replica, which does not depend on the division. */
+unroll_status trainer_rebalance(unroll_trainer *trainer)
 {
     unroll_replica *kept;
     struct part *validation = NULL;
@@ -502,15 +508,21 @@ void unroll_trainer_free(unroll_trainer *trainer)
     release(trainer);
 }
 
+const char *unroll_trainer_held_out(const unroll_trainer *trainer, int test)
+{
+    const struct part *part = test ? trainer->test : trainer->evaluator ? evaluator_part(trainer->evaluator) : NULL;
+    return part ? part->held : "";
+}
+
 int64_t trainer_steps_per_epoch(const unroll_trainer *trainer)
 {
     return (trainer->part->batches + trainer->config.accumulate - 1) / trainer->config.accumulate;
 }
 
-int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room, int *ranks)
+int unroll_trainer_shares(const unroll_trainer *trainer, double *part, int room, int *ranks)
 {
     return trainer->balance ? balance_divided(trainer->balance, part, room, ranks)
-                            : unroll_session_divided(trainer->session, part, room, ranks);
+                            : unroll_session_shares(trainer->session, part, room, ranks);
 }
 
 unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces *pieces)
@@ -534,10 +546,10 @@ uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
     return trainer->evaluator ? bytes + evaluator_memory_estimate(trainer->evaluator) : bytes;
 }
 
-unroll_status unroll_trainer_batch(unroll_model *model, const unroll_dataset *dataset,
-                                   const unroll_train_config *config, int max, int *batch)
+unroll_status unroll_trainer_choose_batch(unroll_model *model, const unroll_dataset *dataset,
+                                          const unroll_trainer_config *config, int max, int *batch)
 {
-    unroll_trainer trial = {.model = model, .data = dataset, .config = unroll_train_default()};
+    unroll_trainer trial = {.model = model, .data = dataset, .config = unroll_trainer_config_default()};
     TRY(sized_take(SIZED_TRAIN, config, &trial.config));
     TRY(check_config(&trial.config));
     TRY(task_find(trial.config.task, model, dataset, &trial.task));

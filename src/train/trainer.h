@@ -1,79 +1,80 @@
-/* What a trainer is made of, for trainer.c, which makes it, steps.c, which runs it, and checkpoint.c, which keeps it.
- * Not the public interface: that is unroll.h. */
+/* The struct of a trainer, shared by trainer.c, which creates it, steps.c, which runs it, and checkpoint.c, which saves
+ * it. The public interface is unroll_train.h. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "parallel/policy.h"
-#include "session/balance.h"
-#include "session/twice.h"
-#include "train/evaluate.h"
-#include "train/feed.h"
+#include "train/workers_door.h"
+#include "session/session.h"
+#include "apply/evaluate.h"
+#include "apply/feed.h"
 #include "train/schedule.h"
-#include "train/shapes.h"
+#include "apply/shapes.h"
 
 /* The next batch. */
 struct cursor {
     int64_t epoch, window; /* 0 <= window < the part's batches */
 };
 
-/* All that changes from step to step outside the session. */
+/* Everything outside the session that changes from step to step. */
 struct trainer_state {
-    int64_t step;         /* updates done */
-    int64_t items;        /* trained on so far */
+    int64_t step;         /* updates made */
+    int64_t items;        /* items used for training so far */
     struct cursor cursor; /* the next batch */
     struct plateau plateau;
-    int64_t best_step;    /* of the best validation; 0: before the first, or of a checkpoint that does not say it */
+    int64_t best_step;    /* of the best validation; 0: none, or not in the checkpoint */
     double best_loss;     /* its loss; infinite before the first */
-    double best_metric;   /* its compared metric; infinite: not known */
-    int64_t since_best;   /* validations */
-    double learning_rate; /* of the last update; 0: as best_step */
+    double best_metric;   /* its main metric; infinite: unknown */
+    int64_t since_best;   /* validations since then */
+    double learning_rate; /* of the last update; 0: not in the checkpoint */
 };
 
 struct unroll_trainer {
     unroll_model *model;
     const unroll_dataset *data;
     const struct task *task;
-    unroll_train_config config; /* its strings belong to the caller and are not used after new */
+    unroll_trainer_config config; /* its strings belong to the caller and are used only during creation */
     const struct schedule *schedule;
     int64_t total_steps;
-    uint64_t data_hash;    /* of all data, those to validate on too: a cursor is of these */
-    char division[64];     /* of sequences among ranks, as checkpoints tell it */
-    uint64_t options_hash; /* of the task's options; 0: there are none */
-    uint64_t weights_hash; /* of class weights; 0: there are none */
-    float *class_weights;  /* balanced ones; NULL: the caller's, or none */
-    struct part *part;     /* that is trained on */
+    uint64_t data_hash;    /* of all data, including validation data: a cursor refers to these */
+    char division[64];     /* of sequences among ranks, as in checkpoints */
+    uint64_t options_hash; /* of the task's options; 0: none */
+    uint64_t weights_hash; /* of class weights; 0: none */
+    float *class_weights;  /* balanced weights; NULL: the caller's, or none */
+    struct part *part;     /* the training part */
     struct feed feed;
     struct shaped sessions;
-    struct twice *twice[PART_SHAPES_MAX]; /* of each session; NULL: its gradients are computed once */
-    struct balance *balance;              /* NULL: rows stay where they are */
-    bool checks;                          /* the next step computes them twice */
-    int wrong, suspects;                  /* what the last such step found: a rank, or -1; how many it may be */
-    unroll_session *session;              /* the first of them: what optimizers and carried states are asked of */
-    struct exchange *exchange;            /* between workers; NULL: there is none beside the plan's */
-    struct evaluator *evaluator;          /* NULL: nothing is validated on */
-    struct part *test;                    /* NULL: there is none */
-    char *details;                        /* of the best validation; NULL: the task tells none */
-    double stepping, waited;              /* seconds of all steps; of these waiting for batches */
-    struct unroll_snapshot *snapshot;     /* NULL before the first checkpoint */
+    struct twice *twice[PART_SHAPES_MAX]; /* of each session; NULL: gradients are computed once */
+    struct balance *balance;              /* NULL: the division is fixed */
+    double pretended;                 /* seconds that replace the measured ones of each update, for tests; 0: none */
+    bool checks;                      /* the next step computes gradients twice */
+    int wrong, suspects;              /* result of the last such step: a rank, or -1; number of suspects */
+    unroll_session *session;          /* the first session, which has the optimizer and carried states */
+    struct exchange *exchange;        /* between workers; NULL: only that of the plan */
+    struct evaluator *evaluator;      /* NULL: no validation */
+    struct part *test;                /* NULL: none */
+    char *details;                    /* of the best validation; NULL: none */
+    double stepping, waited;          /* seconds of all steps; of waits for batches in them */
+    struct unroll_snapshot *snapshot; /* NULL before the first checkpoint */
     struct trainer_state state;
-    unroll_result result; /* of the last look */
+    unroll_result result; /* of the last synchronization */
     int sync_interval;    /* steps */
     bool synced;
-    int unseen;  /* steps since */
-    bool agreed; /* all ranks begin with the same weights */
+    int unseen;  /* steps since then */
+    bool agreed; /* all ranks started with the same weights */
 };
 
-/* Are the steps that nobody looked at sound? Before a checkpoint. */
+/* Checks the steps since the last synchronization, before a checkpoint. */
 unroll_status trainer_sync(unroll_trainer *trainer);
+unroll_status trainer_open_test(const unroll_trainer *trainer, struct part **part);
 
-/* Makes its sessions anew, which divide rows as the ranks' rates are now; collective, between updates. */
-unroll_status trainer_divide_anew(unroll_trainer *trainer);
+/* Recreates the sessions, which divide rows by the ranks' current rates. Collective, between updates. */
+unroll_status trainer_rebalance(unroll_trainer *trainer);
 
 int64_t trainer_steps_per_epoch(const unroll_trainer *trainer);
 
 void snapshot_free(struct unroll_snapshot *snapshot);
-uint64_t snapshot_bytes(const unroll_trainer *trainer); /* that its first checkpoint takes */
+uint64_t snapshot_bytes(const unroll_trainer *trainer); /* size of the first checkpoint's snapshot */
 
 #endif

@@ -1,6 +1,5 @@
-/* Tests of teams and barriers, for 1 to 7 and 34 threads (four levels of groups) on however many processors there are.
- * Also built with -fsanitize=thread, which sees the races that a lucky run hides.
- * Not a benchmark. */
+/* Tests teams and barriers with 1 to 7 and 34 threads (four levels of groups) on any number of processors. Also built
+ * with -fsanitize=thread, which detects races that do not show up otherwise. */
 /* test: kinds=plain,long-thread */
 #include <limits.h>
 #include <signal.h>
@@ -9,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/processor.h"
+#include "base/system/processor.h"
 #include "base/memory.h"
 #include "base/team.h"
 #include "check.h"
@@ -45,7 +44,7 @@ static void test_each_once(struct team *team, int size)
         for (int me = 0; me < size; me++)
             wrong += roll.calls[me] != run || roll.flushed[me] != 0 || roll.signal_blocked[me] != (me > 0);
         if (run % 50 == 0)
-            usleep(300); /* longer than they spin: the workers go to sleep */
+            usleep(300); /* longer than workers spin, so they go to sleep */
     }
     CHECK(wrong == 0, "%d answers of %d members are wrong", wrong, size);
     CHECK(cpu_float_mode() == mode, "the caller's floating-point mode was not restored");
@@ -59,7 +58,7 @@ static double cpu_milliseconds(void)
     return 1e3 * (double)used.tv_sec + 1e-6 * (double)used.tv_nsec;
 }
 
-/* Between runs nobody works: spinning, each worker would take 50 ms. */
+/* Between runs the workers are idle: if they were spinning, each would use 50 ms. */
 static void test_idle(struct team *team, int size)
 {
     struct roll_call roll = {{0}, {0}, {0}};
@@ -70,7 +69,7 @@ static void test_idle(struct team *team, int size)
     CHECK(used < 10, "%d idle members worked for %.1f ms", size, used);
 }
 
-/* ---- barriers: everybody sees what everybody wrote before ---- */
+/* ---- barriers: all earlier writes are visible to all members ---- */
 
 struct storm {
     struct barrier all, half[2]; /* the halves are the even and the odd members */
@@ -101,11 +100,11 @@ static void test_storm(struct team *team, int size)
     barrier_init(&storm.half[0], (size + 1) / 2);
     barrier_init(&storm.half[1], size > 1 ? size / 2 : 1);
     team_run(team, weather, &storm);
-    team_run(team, weather, &storm); /* barriers are used again as they are */
+    team_run(team, weather, &storm); /* barriers can be reused without a reset */
     CHECK(storm.wrong == 0, "%d stale reads among %d members", (int)storm.wrong, size);
 }
 
-/* Counts wrap around after 2^32 arrivals. */
+/* Counters wrap around after 2^32 arrivals. */
 static void test_wrap(struct team *team, int size)
 {
     struct storm storm = {.size = size};
@@ -120,7 +119,7 @@ static void test_wrap(struct team *team, int size)
 static void test_refusals(void)
 {
     struct team *team = NULL;
-    CHECK(team_new(0, &team) == UNROLL_USAGE && team == NULL, "a team of nobody");
+    CHECK(team_new(0, &team) == UNROLL_USAGE && team == NULL, "an empty team");
     CHECK(team_new(TEAM_LARGEST + 1, &team) == UNROLL_USAGE && strstr(unroll_last_error(), "1025"), "'%s'",
           unroll_last_error());
     memory_fail_after(0);
@@ -129,7 +128,7 @@ static void test_refusals(void)
     team_free(NULL);
 }
 
-/* Some members start, then the address space is used up: those that started leave again. */
+/* If the address space is used up after some members have started, these exit again. */
 static void test_some_members_start(void)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -1,5 +1,5 @@
-# Tests what the benchmark against other libraries is made of and needs none of them: the table of regimes, the
-# taking of turns with a peer and a command that are played here, the page and the picture from recorded answers.
+# Tests the parts of the benchmark that work without other libraries: the table of regimes, the alternation between a
+# fake peer and a fake command, and the page and the chart from recorded results.
 # test: kinds=plain
 import argparse
 import os
@@ -15,12 +15,15 @@ BENCH = os.path.join(HERE, "..", "..", "bench")
 sys.path.insert(0, BENCH)
 sys.dont_write_bytecode = True
 import chart
+import gallery
 import gpu
+import guard
 import peer
 import regimes
 import report
 import run
 import speed
+import tasks
 
 count = {"passed": 0, "failed": 0}
 
@@ -37,6 +40,22 @@ def refuses(name, words, function, *arguments):
         check(f"{name}: refused", False)
     except ValueError as error:
         check(f"{name}: says '{words}'", words in str(error))
+
+
+def test_guard(folder):
+    """A build with the same times passes; one that is a tenth slower in a regime fails, after more turns."""
+    say = "#!/bin/sh\necho x >>\"$0.calls\"\ncase $* in *1,1,1,32,32*) ms={};; *) ms=2;; esac\n" \
+          "echo \"{{\\\"ms\\\":$ms,\\\"gflops\\\":1}}\"\n"
+    old, slow = (executable(folder, name, say.format(ms)) for name, ms in (("old", 1), ("slow", 1.1)))
+    options = argparse.Namespace(old=old, unroll=old, only="", turns=2, seconds=0.01, limit=0.97)
+    check("12 regimes are guarded", len(guard.GUARDED) == 12)
+    check("the same speed", guard.measure(options) == [])
+    options.unroll = slow
+    check("a slower regime", guard.measure(options) == ["stream/32"])
+    with open(slow + ".calls") as file:
+        check("which gets more turns", len(file.readlines()) == 11 * 2 + 6)
+    options.only = "few-train/1"
+    check("a part", guard.measure(options) == [])
 
 
 # ---- the table ----
@@ -140,7 +159,7 @@ def test_turns(folder):
 
 
 def test_lengths():
-    """The first numbers are those that `unroll bench --ragged` draws for T = 128."""
+    """The first lengths are those that `unroll bench --ragged` draws for T = 128."""
     request = peer.Request("lstm", "train", "fp32", 1, 128, 32, 256, 256, 1, True)
     found = peer.lengths(request)
     check("lengths", len(found) == 32 and min(found) >= 1 and max(found) <= 128)
@@ -183,8 +202,8 @@ def test_page():
 def test_speed_chart():
     with open(os.path.join(BENCH, "RESULTS.md")) as file:
         page = file.read()
-    for name, colours in speed.COLOURS.items():
-        drawn = speed.svg(page, colours)
+    for name, colors in speed.COLORS.items():
+        drawn = speed.svg(page, colors)
         with open(os.path.join(BENCH, f"speed-{name}.svg")) as file:
             check(f"speed-{name}.svg shows RESULTS.md; fix: python3 bench/speed.py", file.read() == drawn)
         root = xml.fromstring(drawn)
@@ -225,7 +244,7 @@ def test_picture():
 
 
 def test_parts(folder):
-    """The page and the picture of every part alone and of pairs of them, as ONLY=.. leaves them."""
+    """Creates the page and the chart for every single part and for pairs of parts, as with ONLY=..."""
     recorded = os.path.join(HERE, "recorded")
     names = sorted(os.listdir(recorded))
     for first in names:
@@ -238,7 +257,7 @@ def test_parts(folder):
 
 
 def report_of(folder):
-    """"", or the last line of what went wrong."""
+    """Returns "", or the last line of the error."""
     command = [sys.executable, "-B", os.path.join(BENCH, "report.py"), folder, "--out", folder]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
@@ -290,7 +309,7 @@ def test_gpu_numbers():
 
 
 def test_gpu_turns(folder):
-    """Of a played command and played peers."""
+    """With a fake command and fake peers."""
     fake = executable(folder, "peer", FAKE_PEER.format(python=sys.executable, bench=os.path.abspath(BENCH)))
     unroll = executable(folder, "gpu-unroll", FAKE_UNROLL)
     options = argparse.Namespace(unroll=unroll, cudnn=fake, only="", build="abc", errors=None)
@@ -327,7 +346,7 @@ def test_gpu_refusal(folder):
 
 
 def test_cudnn_peer(folder):
-    """It compiles without a warning, and answers, whatever this machine has."""
+    """The driver compiles without warnings and responds, whether or not this machine has cuDNN."""
     driver = os.path.join(folder, "peer_cudnn")
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                os.path.join(BENCH, "peer_cudnn.c"), "-ldl", "-o", driver]
@@ -342,14 +361,35 @@ def test_cudnn_peer(folder):
     cudnn.close()
 
 
+def test_gallery(folder):
+    """A section shows every command: if only the first rows of a file are read, also the one that cuts it."""
+    source = next(row for row in tasks.SCORES if row["name"] == "ETTh1")
+    os.makedirs(os.path.join(folder, "ett"))
+    with open(os.path.join(folder, source["data"]), "w") as file:
+        file.writelines(f"{row}\n" for row in range(source["rows"] + 10))
+    given = argparse.Namespace(data=folder)
+    cut = os.path.join(folder, "cut")
+    os.makedirs(cut)
+    path, _ = tasks.find_data(source, given, cut)
+    with open(path) as file:
+        check("the first rows are read", len(file.readlines()) == source["rows"])
+    typed = gallery.commands(source, path, source["options"], cut, given)
+    check(f"the cut is shown: {typed}", typed[0] == "head -n 14401 ETTh1.csv > ETTh1_14400.csv" and len(typed) == 2)
+    with open(os.path.join(BENCH, "..", "docs", "guide", "gallery.md")) as file:
+        page = file.read()
+    check("the page shows both commands", "\n".join(f"$ {command}" for command in typed) + "\n" in page)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         test_table(folder)
         test_turns(folder)
+        test_guard(folder)
         test_gpu_turns(folder)
         test_gpu_refusal(folder)
         test_cudnn_peer(folder)
         test_parts(folder)
+        test_gallery(folder)
     test_gpu_table()
     test_gpu_numbers()
     test_lengths()

@@ -1,7 +1,7 @@
-# Runs every command of bench/README.md in a minimal form: the smallest regime of each part, one short round, peers that
-# are played, data that are made here. A command of the page that this file does not know fails.
+# Runs every command of bench/README.md in a minimal form: the smallest regime of each part, one short round, fake peers
+# and generated data. Fails for commands that this file has no minimal form of.
 #     test_commands.py BUILD
-# test: args=$B; seconds=30
+# test: kinds=ci-plain; args=$B; needs=$B/unroll $B/reading; seconds=60
 import os
 import re
 import shutil
@@ -30,14 +30,14 @@ def check(name, holds):
 
 
 def succeeds(name, command, expected=0, says=""):
-    """Runs a command; it ends with the status and prints the words."""
+    """Runs a command and compares its exit status and the words it prints."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
     output = done.stdout + done.stderr
     check(f"{name}: exit {done.returncode}: {output.strip()[-300:]}", done.returncode == expected and says in output)
 
 
 def commands_of_page():
-    """Those in fences and in backticks."""
+    """Returns the commands in fences and in backticks."""
     with open(os.path.join(BENCH, "README.md")) as file:
         page = file.read()
     fenced = re.findall(r"^```[^\n]*\n(.*?)^```", page, re.S | re.M)
@@ -47,7 +47,7 @@ def commands_of_page():
 
 
 def smallest(names):
-    """The regime of each part with the fewest operations, all parts if none is named."""
+    """Returns the regime of each part with the fewest operations; all parts if none is named."""
     table = regimes.read()
     parts = {name.partition("/")[0] for name in names} or {regime.part for regime in table}
     chosen = [min((r for r in table if r.part == part), key=lambda r: r.flop()) for part in sorted(parts)]
@@ -67,7 +67,7 @@ def bench_peers(command, folder, unroll):
 
 
 def play_peers(folder):
-    """Peers in C are scripts here, those in Python end without an answer."""
+    """Replaces the peers in C by scripts, and those in Python by programs that end without a result."""
     for name in run.C_PEERS.values():
         executable(folder, name, FAKE_PEER.format(python=sys.executable, bench=BENCH))
     os.makedirs(os.path.join(folder, "venv", "bin"))
@@ -87,15 +87,22 @@ def tasks(command, folder, unroll):
     succeeds(command, words, says="tinyshakespeare")
 
 
+def reading(command, folder, unroll):
+    """Without pandas and pyarrow, if this Python lacks them."""
+    program = os.path.join(os.path.dirname(unroll), "reading")
+    words = [sys.executable, "-B", os.path.join(BENCH, "reading.py"), "--reading", program, "--megabytes", "0.5", "--turns", "1"]
+    succeeds(command, words, says="series")
+
+
 def gpu(command, folder, unroll):
-    """Says that there is no GPU; with one it would take minutes."""
+    """Simulates a machine without a GPU; with one it would take minutes."""
     if shutil.which("nvidia-smi"):
         return
     words = [sys.executable, "-B", os.path.join(BENCH, "gpu.py"), "--unroll", unroll, "--out", os.path.join(folder, "page.md")]
     succeeds(command, words, expected=1, says="nothing was measured")
 
 
-KNOWN = {"make bench-peers": bench_peers, "bench/large.py": large, "bench/tasks.sh": tasks, "make gpu-bench": gpu}
+KNOWN = {"make bench-peers": bench_peers, "bench/large.py": large, "bench/reading.py": reading, "bench/tasks.sh": tasks, "make gpu-bench": gpu}
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The bits of training, running, sampling and conversion, recorded in recorded.txt before the redesign: they must
-# stay. It says that nothing changed, not that what is recorded is right: the other tests do.
-# Usage: test_bits.sh BINARY        with RECORD=1: prints the table anew, for a change of the contract on numbers
+# Bits of training, running, sampling and conversion, recorded in recorded.txt before the redesign; they must not
+# change. The test does not show that the recorded bits are right: other tests do.
+# Usage: test_bits.sh BINARY        with RECORD=1: prints the table again, after a change of the contract on numbers
 # test: kinds=check-plain; args=$B/unroll
 set -u
 export LC_ALL=C
@@ -12,14 +12,14 @@ cd "$place" || exit 2
 unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p')
 
 awk 'BEGIN { for (i = 1; i <= 300; i++) printf "%d: line of text %d, nothing new\n", i, i * 7919 % 1000 }' >text
-# 40 steps of 3 rows, int32, from 0 to 19: the header of an .npy is 128 bytes here.
+# 40 steps of 3 rows, int32, values 0 to 19. The header of the .npy has 128 bytes.
 { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (40, 3), }"
   awk 'BEGIN { for (i = 0; i < 120; i++) printf "%c%c%c%c", i * 7 % 19 + 1, 0, 0, 0 }'; } >tokens.npy
 
-# What follows the header of a safetensors file; the header may gain entries.
+# Prints what follows the header of a safetensors file, because the header may gain entries.
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 digest() { sha256sum | cut -c1-16; }
-# The instruction sets give the same bits, but amx: a machine without the one that is listed takes another.
+# All instruction sets give the same bits, except amx. A machine that does not support the listed one uses another.
 available="$("$unroll" devices | awk '$2 == "yes" && $1 != "amx" { printf " %s", $1 }') "
 isa() {                 # ARGUMENTS: the option for the last --isa that they name
     local wanted=${*##*--isa }

@@ -1,11 +1,11 @@
 #include "cases/case.h"
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* splitmix64: enough for test data, and a function of (seed, i) alone. */
+/* splitmix64: good enough for test data, and depends only on (seed, i). */
 double case_random(uint64_t seed, uint64_t i)
 {
     uint64_t z = seed * 0x9e3779b97f4a7c15u + (i + 1) * 0xbf58476d1ce4e5b9u;
@@ -23,7 +23,7 @@ static void refuse(const char *line, const char *word)
     exit(2);
 }
 
-/* Names of cells live as long as the program. */
+/* Returns a copy of a cell's name that lives as long as the program. */
 static const char *kept(const char *name)
 {
     static char names[32][32];
@@ -33,7 +33,7 @@ static const char *kept(const char *name)
     return names[i];
 }
 
-/* "9:4,n3,7:2": categories:width of their embedding, n and how many numbers. */
+/* Parses "9:4,n3,7:2": categories:width of their embedding, or n and the number of numeric columns. */
 static void read_columns(const char *value, struct test_case *c)
 {
     static const char *const names[] = {"word", "suffix", "shape", "day"};
@@ -109,10 +109,10 @@ static void read_case(const char *line, struct test_case *c)
     memset(c, 0, sizeof *c);
     snprintf(c->line, sizeof c->line, "%s", line);
     snprintf(words, sizeof words, "%s", line);
-    c->spec = unroll_spec_default();
+    c->spec = unroll_model_config_default();
     c->spec.layers = 1, c->spec.hidden = 5, c->spec.input = 4, c->spec.output = 3;
     c->spec.loss = "mse";
-    c->session = unroll_session_default();
+    c->session = unroll_session_config_default();
     c->session.steps = 6, c->session.rows = 3;
     c->session.seed = 7;
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) set_word(c, line, word);
@@ -138,6 +138,12 @@ int cases_read(const char *path, const char *filter, struct test_case **cases)
     fclose(file);
     for (int i = 0; i < count; i++) (*cases)[i].spec.inputs = (*cases)[i].spec.n_inputs ? (*cases)[i].inputs : NULL;
     return count;
+}
+
+bool case_needs_cpu(const struct test_case *c)
+{
+    struct loss_choice choice;
+    return c->spec.loss && loss_choose(c->spec.loss, &choice) == UNROLL_OK && loss_at(choice.index)->of_sequences;
 }
 
 unroll_session_config case_trains(const struct test_case *c)
@@ -169,8 +175,22 @@ static int32_t *random_integers(uint64_t seed, size_t count, int min, int max)
     return x;
 }
 
-/* [steps, token columns] */
-static int32_t *random_columns(const unroll_spec *s, uint64_t seed, size_t steps, size_t columns)
+/* Returns up to a label for every second step of a row, then zeros; the last row is not counted. */
+static int32_t *random_labels(const struct test_case *c, uint64_t seed)
+{
+    const size_t rows = (size_t)c->session.rows, steps = (size_t)c->session.steps;
+    int32_t *x = random_integers(seed, steps * rows, 1, c->spec.output - 1);
+    for (size_t row = 0; row < rows; row++) {
+        const int labels = random_below(seed + 1, row, (int)steps / 2 + 1);
+        for (size_t t = (size_t)labels; t < steps; t++) x[t * rows + row] = 0;
+        if (rows > 2 && row + 1 == rows)
+            x[row] = -1;
+    }
+    return x;
+}
+
+/* Returns token columns [steps, columns]. */
+static int32_t *random_columns(const unroll_model_config *s, uint64_t seed, size_t steps, size_t columns)
 {
     int32_t *x = malloc(steps * columns * sizeof *x);
     for (size_t t = 0, i = 0; t < steps; t++)
@@ -182,7 +202,7 @@ static int32_t *random_columns(const unroll_spec *s, uint64_t seed, size_t steps
     return x;
 }
 
-static void draw_inputs(const unroll_spec *s, uint64_t seed, size_t steps, struct case_batch *b)
+static void draw_inputs(const unroll_model_config *s, uint64_t seed, size_t steps, struct case_batch *b)
 {
     size_t columns = 0, numbers = s->tokens ? 0 : (size_t)s->input;
     for (int k = 0; k < s->n_inputs; k++) {
@@ -199,16 +219,20 @@ static void draw_inputs(const unroll_spec *s, uint64_t seed, size_t steps, struc
 
 struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
 {
-    const unroll_spec *s = &c->spec;
+    const unroll_model_config *s = &c->spec;
     size_t steps = (size_t)c->session.steps * (size_t)c->session.rows;
-    size_t answers = s->pool ? (size_t)c->session.rows : steps; /* behind a pool one for each row */
+    size_t answers = s->pool ? (size_t)c->session.rows : steps; /* after a pool, one for each row */
     struct case_batch *b = calloc(1, sizeof *b);
     struct loss_choice loss;
     if (loss_choose(s->loss, &loss) != UNROLL_OK)
         exit(fprintf(stderr, "cases: %s\n", unroll_last_error()) ? 2 : 1);
     const size_t targets = answers * (size_t)(s->output / loss.results);
     draw_inputs(s, seed, steps, b);
-    if (s->loss && !strcmp(s->loss, "xent"))
+    if (s->loss && !strcmp(s->loss, "crf"))
+        b->classes = random_integers(seed + 1, answers, 0, s->output - 1);
+    else if (s->loss && !strcmp(s->loss, "ctc"))
+        b->classes = random_labels(c, seed + 1);
+    else if (s->loss && !strcmp(s->loss, "xent"))
         b->classes = random_integers(seed + 1, answers, -1, s->output - 1);
     else
         b->values = random_floats(seed + 1, targets);
@@ -217,7 +241,7 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
     for (size_t i = 0; c->gaps && i < targets; i++)
         if (random_below(seed + 4, i, 4) == 0)
             b->values[i] = NAN;
-    if (c->session.lengths) /* the first two: nothing, and all */
+    if (c->session.lengths) /* the first two: empty and full length */
         b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
     if (c->session.lengths && c->session.rows > 1)
         b->lengths[0] = 0, b->lengths[1] = c->session.steps;
@@ -246,7 +270,7 @@ size_t case_parameters(unroll_model *model)
 {
     size_t count = 0;
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         count += case_length_of(&p);
     }
@@ -256,11 +280,11 @@ size_t case_parameters(unroll_model *model)
 bool case_read_gradients(unroll_model *model, unroll_session *session, float *to)
 {
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         char name[128];
         unroll_model_parameter(model, i, &p);
         snprintf(name, sizeof name, "d.%s", p.name);
-        if (unroll_read(session, name, to, case_length_of(&p)) != UNROLL_OK)
+        if (unroll_session_read(session, name, to, case_length_of(&p)) != UNROLL_OK)
             return false;
         to += case_length_of(&p);
     }
@@ -272,7 +296,7 @@ double case_distance(const float *a, const float *b, size_t count)
     double max = 0, scale = 1e-6;
     for (size_t i = 0; i < count; i++) {
         double d = fabs((double)a[i] - b[i]);
-        max = d <= max ? max : d; /* a NaN stays */
+        max = d <= max ? max : d; /* keeps NaN */
         scale = fmax(scale, fabs((double)a[i]));
     }
     return max / scale;

@@ -1,9 +1,18 @@
-/* The one program over the list of cases, on a thread with a small stack. Usage: test_cases MODE cases.txt [part of a
- * line] test: every ISA, and threads x queues x chunks x checkpoints, against the reference: the same bits, or its own
- * where it multiplies floats as bf16;  near: the losses of 20 updates with floats as bf16 beside those of the
- * reference; grad: gradients of weights, inputs and initial states against finite differences, in double;  perf:
- * milliseconds and GFLOP/s of a training step on the best ISA;  downgrade, of a debug build, which draws the ISA of
- * each session: the bits of the reference;  support: which ISA runs which case, or what refuses it. */
+/* Runs the list of cases in several modes, on a thread with a small stack. Usage: test_cases MODE cases.txt [part of a
+ * line]
+ *
+ * Mode test: every ISA, and threads x queues x chunks x checkpoints, give the bits of the reference, or the ISA's own
+ * bits if it multiplies floats as bf16.
+ *
+ * Mode near: the losses of 20 updates with floats rounded to bf16 are near those of the reference.
+ *
+ * Mode grad: gradients of weights, inputs and initial states agree with finite differences, in double.
+ *
+ * Mode perf: prints milliseconds and GFLOP/s of a training step on the best ISA.
+ *
+ * Mode downgrade: a debug build, which draws the ISA of each session, gives the bits of the reference.
+ *
+ * Mode support: prints which ISA runs which case, or why it is refused. */
 /* test: with=cases/case; args=test tests/cases/cases.txt; seconds=60 */
 /* test: args=test tests/cases/rows.txt; seconds=60 */
 /* test: args=near tests/cases/rows.txt; seconds=60 */
@@ -14,12 +23,14 @@
 #include "cases/case.h"
 #include "check.h"
 #include "small_stack.h"
+#include "listed.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* An ISA, or floats rounded to bf16 on the best one there is. */
+/* Stands for the best ISA, with floats rounded to bf16. */
 static const char rounded[] = "precision bf16";
 
 static void set_kernels(unroll_machine *machine, const char *isa)
@@ -43,7 +54,7 @@ static unroll_session *open_training(const struct test_case *c, const char *isa,
     return NULL;
 }
 
-/* Does it multiply floats as bf16 there? Sums of such products have bits of their own. */
+/* True if the ISA multiplies floats as bf16 for this case. Such sums have bits of their own. */
 static bool has_bf16(const struct test_case *c, const char *isa)
 {
     unroll_model *model;
@@ -61,19 +72,20 @@ static bool has_bf16(const struct test_case *c, const char *isa)
 
 enum { STEPS = 3 };
 
-/* How the work is divided. Checkpoints lie so many of the longest leaves apart; 0: none. */
+/* How the work is divided. `checkpoint` counts blocks of the longest accumulation; 0: none. */
 struct way {
     int threads, queues, chunks, checkpoint;
 };
 
-/* Of the sums of gradients (plan.md, gemm_dw): checkpoints may not be closer. */
+/* Steps of an accumulation block of gradients (plan.md, gemm_dw): checkpoints may not be closer. */
 static int max_steps_of_acc_block(int steps)
 {
     const int max = steps / 8 < (int)sqrt(2.0 * steps) ? steps / 8 : (int)sqrt(2.0 * steps);
     return max > 1 ? max : 1;
 }
 
-/* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */
+/* Returns all weights, and the loss, after three updates from the same start; NULL if the case is refused (the error is
+ * set). */
 static float *train(const struct test_case *c, const char *isa, struct way way, size_t *count)
 {
     unroll_model *model;
@@ -96,8 +108,9 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     }
     for (int i = 0; i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-        CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                  unroll_update(session, &rates, &result) == UNROLL_OK,
+        CHECK(unroll_session_forward(session, &b->batch) == UNROLL_OK &&
+                  unroll_session_backward(session) == UNROLL_OK &&
+                  unroll_session_update(session, &rates, &result) == UNROLL_OK,
               "%s on %s: %s", c->line, isa, unroll_last_error());
         case_batch_free(b);
     }
@@ -105,7 +118,7 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     *count = 2;
     float *all = NULL;
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
         all = realloc(all, (*count + n) * sizeof *all);
@@ -133,13 +146,13 @@ static void same_bits(const struct test_case *c, const float *reference, size_t 
 
 static void test_case_bits(const struct test_case *c)
 {
-    /* The whole product of 1, 2, 3, 7 threads and 1, 3, 6 chunks for ragged cases with dropout, where most can go
-     * wrong, a choice of it for the others. */
+    /* Ragged cases with dropout, the most error-prone, run with all combinations of 1, 2, 3, 7 threads and 1, 3, 6
+     * chunks, the others with some of them. */
     static const struct way ways[] = {{1, 1, 1, 0}, {2, 1, 1, 0}, {3, 1, 3, 0}, {7, 3, 6, 0}, {2, 2, 3, 0},
                                       {1, 1, 1, 2}, {2, 1, 1, 3}, {3, 2, 1, 2}, {2, 3, 6, 4}, {0, 0, 1, 0},
                                       {1, 1, 3, 0}, {1, 1, 6, 0}, {2, 1, 6, 0}, {3, 2, 1, 0}, {3, 3, 6, 0},
                                       {7, 1, 1, 0}, {7, 2, 3, 0}, {1, 3, 1, 1}, {3, 1, 3, 1}};
-    enum { SCALAR = 4, SOME = 10 }; /* the slowest kernels take part in few: ways are the plan's more than theirs */
+    enum { SCALAR = 4, SOME = 10 }; /* the slowest kernels run in few ways */
     size_t all = sizeof ways / sizeof *ways, tried = c->session.lengths && c->spec.dropout > 0 ? all : SOME;
     size_t count = 0;
     float *reference = train(c, "scalar", ways[0], &count);
@@ -150,7 +163,7 @@ static void test_case_bits(const struct test_case *c)
     CHECK(!moved, "%s: the weights are finite", c->line);
     const char *isa;
     int available;
-    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
+    for (int i = 0; (isa = listed_isa(i, &available)); i++) {
         bool own = available && has_bf16(c, isa);
         float *expected = own ? train(c, isa, ways[0], &count) : reference;
         bool scalar = !strcmp(isa, "scalar");
@@ -180,8 +193,8 @@ static bool losses_of(const struct test_case *c, const char *isa, double *loss)
     for (int i = 0; i < NEAR_STEPS && good; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
         unroll_result result = {.size = sizeof result};
-        good = CHECK(unroll_step(session, &b->batch, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line, isa,
-                     unroll_last_error());
+        good = CHECK(unroll_session_step(session, &b->batch, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line,
+                     isa, unroll_last_error());
         loss[i] = result.loss;
         case_batch_free(b);
     }
@@ -207,8 +220,9 @@ static void check_near(const struct test_case *c, const char *isa, double allowe
     CHECK(worst > 0, "%s, %s: all losses have the bits of scalar: are floats multiplied as bf16?", c->line, isa);
 }
 
-/* One sum is off by some 1e-7 of its terms' magnitudes, here and there alike (cells/v/v_tiles.h), a loss is a mean of
- * many, and each update passes what there is on to the next. Rounding to bf16 loses 2^-9 of a factor. */
+/* A sum has an error of some 1e-7 of its terms' magnitudes in both cases (nn/vector/v_tiles.h). A loss is a mean of
+ * many sums, and each update propagates the error to the next. Rounding to bf16 has a relative error of 2^-9 per
+ * factor. */
 static void test_near(const struct test_case *c)
 {
     check_near(c, "amx", 1e-6);
@@ -217,15 +231,15 @@ static void test_near(const struct test_case *c)
 
 /* ---- grad ------------------------------------------------------------------------------ */
 
-/* Everything the loss depends on, by the name of its buffer. */
+/* A quantity that the loss depends on, by the name of its buffer. */
 struct quantity {
     char name[64];
     float *value, *gradient;
     size_t count;
 };
 
-/* Four points, h = 2^-12: the error of the quotient is of order h^4. Values are multiples of h, so that
- * value +- 2h is exact in the floats that the interface takes; sessions compute in double. */
+/* Four points, h = 2^-12: the error of the quotient is of order h^4. Values are multiples of h, so that value +- 2h is
+ * exact in the interface's floats; sessions compute in double. */
 static const double h = 1.0 / 4096;
 
 static double loss_at(unroll_session *session, const struct case_batch *b, struct quantity *q, size_t i, double step)
@@ -234,8 +248,9 @@ static double loss_at(unroll_session *session, const struct case_batch *b, struc
     float kept = q->value[i];
     q->value[i] = (float)(kept + step);
     unroll_session_set_counters(session, 0, 0); /* the same dropout masks each time */
-    bool good = unroll_write(session, q->name, q->value, q->count) == UNROLL_OK &&
-                unroll_forward(session, &b->batch) == UNROLL_OK && unroll_loss_result(session, &result) == UNROLL_OK;
+    bool good = unroll_session_write(session, q->name, q->value, q->count) == UNROLL_OK &&
+                unroll_session_forward(session, &b->batch) == UNROLL_OK &&
+                unroll_session_result(session, &result) == UNROLL_OK;
     q->value[i] = kept;
     return good ? result.loss * result.weight : NAN;
 }
@@ -244,21 +259,21 @@ static double slope_of(unroll_session *session, const struct case_batch *b, stru
 {
     double near = loss_at(session, b, q, i, h) - loss_at(session, b, q, i, -h);
     double far = loss_at(session, b, q, i, 2 * h) - loss_at(session, b, q, i, -2 * h);
-    unroll_write(session, q->name, q->value, q->count);
+    unroll_session_write(session, q->name, q->value, q->count);
     return (8 * near - far) / (12 * h);
 }
 
-/* Random multiples of h become the value of a quantity; false: the session has no such buffer. */
+/* Sets a quantity to random multiples of h. Returns false if the session has no such buffer. */
 static bool add_quantity(unroll_session *session, struct quantity *q, const char *name, uint64_t seed, double spread)
 {
     snprintf(q->name, sizeof q->name, "%s", name);
-    q->count = unroll_count(session, name);
+    q->count = unroll_session_count(session, name);
     if (!q->count)
         return false;
     q->value = calloc(q->count, sizeof *q->value);
     q->gradient = calloc(q->count, sizeof *q->gradient);
     for (size_t i = 0; i < q->count; i++) q->value[i] = (float)(round(case_random(seed, i) * spread / h) * h);
-    CHECK(unroll_write(session, name, q->value, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
+    CHECK(unroll_session_write(session, name, q->value, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
     return true;
 }
 
@@ -267,7 +282,7 @@ static int list_quantities(const struct test_case *c, unroll_model *model, unrol
     static const char *const states[] = {"h0.l%d", "s0.l%d", "h0.l%d.reverse", "s0.l%d.reverse"};
     int n = 0;
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         n += add_quantity(session, &q[n], p.name, 50 + (uint64_t)i, 0.5);
     }
@@ -280,11 +295,11 @@ static int list_quantities(const struct test_case *c, unroll_model *model, unrol
     return n;
 }
 
-/* A tied embedding is used twice; the sums are joined by the update only. */
+/* Adds the second gradient of a tied embedding, which is used twice; only the update sums the two. */
 static void add_second_use(unroll_session *session, const char *name, struct quantity *q)
 {
     float *second = calloc(q->count, sizeof *second);
-    CHECK(unroll_read(session, name, second, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
+    CHECK(unroll_session_read(session, name, second, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
     for (size_t i = 0; i < q->count; i++) q->gradient[i] += second[i];
     free(second);
 }
@@ -294,14 +309,16 @@ static void read_gradients(unroll_session *session, struct quantity *q, int n)
     for (int i = 0; i < n; i++) {
         char name[80];
         snprintf(name, sizeof name, "d.%.64s", q[i].name);
-        CHECK(unroll_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
+        CHECK(unroll_session_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name,
+              unroll_last_error());
         snprintf(name, sizeof name, "d2.%.64s", q[i].name);
-        if (unroll_count(session, name) == q[i].count)
+        if (unroll_session_count(session, name) == q[i].count)
             add_second_use(session, name, &q[i]);
     }
 }
 
-/* All numbers of small quantities, 6 of large ones, spread evenly: the reference is slow in double. */
+/* Compares all values of small quantities and 6 evenly spaced ones of large quantities, because the reference is slow
+ * in double. */
 static void compare_slopes(const struct test_case *c, unroll_session *session, const struct case_batch *b,
                            struct quantity *q)
 {
@@ -309,7 +326,7 @@ static void compare_slopes(const struct test_case *c, unroll_session *session, c
     size_t every = q->count > 60 ? q->count / 6 : 1, at = 0;
     for (size_t i = 0; i < q->count; i += every) {
         double slope = slope_of(session, b, q, i), error = fabs(slope - (double)q->gradient[i]) / (1 + fabs(slope));
-        if (!(error <= worst)) { /* keeps NaN */
+        if (!(error <= worst)) { /* also if NaN */
             worst = error;
             at = i;
         }
@@ -337,13 +354,13 @@ static void test_case_gradients(const struct test_case *c)
     int n = list_quantities(c, model, session, q);
     struct case_batch *b = case_batch_new(c, 100);
     unroll_session_set_counters(session, 0, 0);
-    CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK, "%s: %s", c->line,
-          unroll_last_error());
+    CHECK(unroll_session_forward(session, &b->batch) == UNROLL_OK && unroll_session_backward(session) == UNROLL_OK,
+          "%s: %s", c->line, unroll_last_error());
     read_gradients(session, q, n);
     unroll_result result = {.size = sizeof result};
-    unroll_loss_result(session, &result);
-    for (int i = 0; i < n; i++) { /* carried states moved on: back to the start */
-        unroll_write(session, q[i].name, q[i].value, q[i].count);
+    unroll_session_result(session, &result);
+    for (int i = 0; i < n; i++) { /* resets the carried states to the start */
+        unroll_session_write(session, q[i].name, q[i].value, q[i].count);
     }
     for (int i = 0; i < n; i++) {
         compare_slopes(c, session, b, &q[i]);
@@ -368,8 +385,8 @@ static void test_drawn_isas(const struct test_case *c)
     free(reference);
 }
 
-/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. Where amx is drawn
- * nothing multiplies bf16x3 splits, and avx512_vnni runs. */
+/* 64 draws include each ISA of the machine: the probability of missing one of 5 is 1 in 300000. If amx is drawn but
+ * nothing multiplies bf16x3 splits, avx512_vnni runs. */
 static void test_draws(const struct test_case *c)
 {
     const char *isa, *drawn[64];
@@ -383,7 +400,7 @@ static void test_draws(const struct test_case *c)
         unroll_session_free(session);
         unroll_model_free(model);
     }
-    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
+    for (int i = 0; (isa = listed_isa(i, &available)); i++) {
         int times = 0;
         for (int k = 0; k < 64; k++) times += !strcmp(drawn[k], isa);
         CHECK((times > 0) == (available && strcmp(isa, "amx")), "%s was drawn %d times of 64: is this a debug build?",
@@ -410,8 +427,8 @@ static void time_case(const struct test_case *c)
     double best = 1e9;
     for (double begin = seconds(); seconds() - begin < 0.5;) {
         double before = seconds();
-        unroll_forward(session, &b->batch);
-        unroll_backward(session);
+        unroll_session_forward(session, &b->batch);
+        unroll_session_backward(session);
         double took = seconds() - before;
         best = took < best ? took : best;
     }
@@ -426,7 +443,7 @@ static void say_support(const struct test_case *c)
 {
     const char *isa;
     int available;
-    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
+    for (int i = 0; (isa = listed_isa(i, &available)); i++) {
         unroll_model *model;
         unroll_session *session = open_training(c, isa, &model);
         printf("%-8s %-60s %s\n", isa, c->line, session ? "runs" : unroll_last_error());
@@ -440,9 +457,10 @@ static void say_support(const struct test_case *c)
 
 /* ---- the program ----------------------------------------------------------------------- */
 
+/* Runs the mode in argv[1] on the cases of the file in argv[2]. */
 static int run(int argc, char **argv)
 {
-    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, must run on all threads */
     static const struct {
         const char *name;
         void (*run)(const struct test_case *);

@@ -1,5 +1,5 @@
-/* A hundred steps of training on another device beside the CPU: each loss in fp32, and that bf16 products follow. One
- * program a step and a round trip for each loss. Usage: test_curve DEVICE [fp32]: where it has no bf16 */
+/* Trains a hundred steps on another device and on the CPU and compares each loss, in fp32 and with bf16 products. Every
+ * step is one program and one round trip. Usage: test_curve DEVICE [fp32]: for devices without bf16 */
 #include "check.h"
 #include "unroll_train.h"
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { STEPS = 100, T = 16, B = 8, SYMBOLS = 12 };
 
-/* Each symbol follows from the two before, but for one in eight: there is something to learn, and something left. */
+/* Each symbol is determined by the previous two, except for one in eight: part of the data can be learned. */
 static void draw(int32_t *tokens, int32_t *classes, uint32_t *state)
 {
     int32_t before = 0, last = 1, next;
@@ -24,11 +24,12 @@ static void draw(int32_t *tokens, int32_t *classes, uint32_t *state)
         }
 }
 
+/* Trains STEPS steps on a device and stores the loss of each; false: an error. */
 static bool train(const char *cell, const char *device, const char *precision, double *loss)
 {
     static int32_t tokens[T * B], classes[T * B];
-    unroll_session_config config = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_session_config config = unroll_session_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_model *model;
     unroll_session *session = NULL;
@@ -44,8 +45,9 @@ static bool train(const char *cell, const char *device, const char *precision, d
     for (int i = 0; good && i < STEPS; i++) {
         unroll_result result = {.size = sizeof result};
         draw(tokens, classes, &state);
-        good = unroll_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens, .targets = classes},
-                           &rates, &result) == UNROLL_OK;
+        good = unroll_session_step(session,
+                                   &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens, .targets = classes},
+                                   &rates, &result) == UNROLL_OK;
         loss[i] = result.loss;
     }
     unroll_session_free(session);
@@ -53,18 +55,18 @@ static bool train(const char *cell, const char *device, const char *precision, d
     return good;
 }
 
-/* The largest distance of two losses of one step, relative. */
+/* Returns the largest relative distance between two losses of the same step. */
 static double farthest(const double *a, const double *b)
 {
     double max = 0;
     for (int i = 0; i < STEPS; i++) {
         double d = fabs(a[i] - b[i]) / b[i];
-        max = d <= max ? max : d; /* a NaN stays */
+        max = d <= max ? max : d; /* keeps NaN */
     }
     return max;
 }
 
-/* Products of bf16 are narrow: they follow, and are not those of floats. */
+/* bf16 products give losses near those of fp32, but not equal to them. */
 static void check_narrow(const char *cell, const char *device, const double *here)
 {
     double narrow[STEPS];

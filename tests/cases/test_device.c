@@ -1,8 +1,9 @@
-/* Another device beside the CPU, over the list of cases: outputs, losses, gradients and weights after updates
- * agree within what another order of sums may change. Not bit for bit: test_cases does that among ISAs.
- * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
- * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line]; or
- * test_device DEVICE --document docs/howto/xla.md SCRATCH: are the tables of the document true? */
+/* Compares another device with the CPU over the list of cases: outputs, losses, gradients and weights after updates
+ * agree within the effect of another order of sums. Bits are compared among ISAs in test_cases. With --cuts, the cases
+ * whose sizes allow it are divided among the devices of one process. Usage:
+ *     test_device DEVICE cases.txt [part of a line]
+ *     test_device DEVICE --cuts cases.txt [part of a line]
+ *     test_device DEVICE --document docs/howto/xla.md SCRATCH: checks the tables of the document */
 /* test: with=cases/case; args=xla:$B/tests/device/fake_plugin.so tests/cases/cases.txt; seconds=20 */
 /* test: run=env UNROLL_XLA_UNROLL=2; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt; seconds=20 */
 /* test: run=env UNROLL_XLA_UNROLL=3; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt; seconds=20 */
@@ -13,9 +14,10 @@
 /* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt; seconds=20 */
 /* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=grid tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt; seconds=20 */
 /* test: kinds=long-thread; if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/tiny.txt; seconds=20 */
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include "cases/case.h"
 #include "check.h"
+#include "listed.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +25,15 @@
 enum { STEPS = 3 };
 static const double tolerance = 1e-5, tolerance_of_gradients = 1e-4;
 
-/* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after
- * the last. */
+/* Results of a training: losses, gradients of the first step (not those of shards, which are not contiguous), weights
+ * after the last step. */
 struct findings {
     float loss[STEPS], *gradient, *weight;
-    size_t count, room; /* values of the model; that the arrays hold */
+    size_t count, room; /* values of the model; capacity of the arrays */
 };
 
-/* How the work is cut on the device; the CPU takes it in one piece. whole: in whole steps, whose loss is looked
- * at after each, or once for all. */
+/* How the work is cut on the device; the CPU runs it as a whole. whole: in whole steps, whose losses are read after
+ * each step or at the end. */
 struct way {
     int chunks, shards, checkpoint, whole;
     unroll_split mesh;
@@ -39,7 +41,7 @@ struct way {
 };
 enum { PARTS, WHOLE, UNSEEN };
 
-/* Losses are one after the other, or their mean. */
+/* Runs whole steps. Compares the losses one by one, or their mean. */
 static bool whole_steps(const struct test_case *c, unroll_session *session, const unroll_hyperparameters *rates,
                         bool unseen, struct findings *f)
 {
@@ -47,17 +49,17 @@ static bool whole_steps(const struct test_case *c, unroll_session *session, cons
     bool good = true;
     for (int i = 0; good && i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-        good = unroll_step(session, &b->batch, rates, unseen ? NULL : &result) == UNROLL_OK;
+        good = unroll_session_step(session, &b->batch, rates, unseen ? NULL : &result) == UNROLL_OK;
         f->loss[i] = good && !unseen ? (float)result.loss : 0;
         case_batch_free(b);
     }
     if (good && unseen)
-        good = unroll_loss_result(session, &result) == UNROLL_OK && result.norm > 0;
+        good = unroll_session_result(session, &result) == UNROLL_OK && result.norm > 0;
     f->loss[0] = good && unseen ? (float)(result.loss * result.weight) : f->loss[0];
     return good;
 }
 
-/* What three steps unseen find: one sum. */
+/* Runs three steps without reading losses in between; they are read as one sum. */
 static bool parts(const struct test_case *c, unroll_model *model, unroll_session *session,
                   const unroll_hyperparameters *rates, bool sharded, bool unseen, struct findings *f)
 {
@@ -66,9 +68,9 @@ static bool parts(const struct test_case *c, unroll_model *model, unroll_session
     double sum = 0;
     for (int i = 0; good && i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-        good = unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
+        good = unroll_session_forward(session, &b->batch) == UNROLL_OK && unroll_session_backward(session) == UNROLL_OK;
         good = good && (i > 0 || sharded || case_read_gradients(model, session, f->gradient));
-        good = good && unroll_update(session, rates, &result) == UNROLL_OK;
+        good = good && unroll_session_update(session, rates, &result) == UNROLL_OK;
         sum += good ? result.loss * result.weight : 0;
         f->loss[i] = good && !unseen ? (float)result.loss : 0;
         case_batch_free(b);
@@ -83,13 +85,13 @@ static bool steps(const struct test_case *c, unroll_model *model, unroll_session
     unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
-    unroll_hyperparameters_set(&rates, "epsilon", 0.01); /* else the smallest gradients decide by their sign */
+    unroll_hyperparameters_set(&rates, "epsilon", 0.01); /* else tiny gradients matter only by their sign */
     if (way.whole != PARTS && way.device)
         return whole_steps(c, session, &rates, way.whole == UNSEEN, f);
     return parts(c, model, session, &rates, sharded, way.whole == UNSEEN, f);
 }
 
-/* The arrays hold all parameters of the model. */
+/* Makes room for all parameters of the model. */
 static bool make_room(unroll_model *model, struct findings *f)
 {
     f->count = case_parameters(model);
@@ -122,7 +124,7 @@ static bool train(const struct test_case *c, const char *device, const char *opt
     }
     size_t done = 0;
     for (int i = 0; good && i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         memcpy(f->weight + done, p.data, case_length_of(&p) * sizeof *p.data);
         done += case_length_of(&p);
@@ -136,6 +138,11 @@ static void compare(const struct test_case *c, const char *device, const char *o
     static struct findings here, there;
     const struct way simple = {.chunks = 1, .shards = 1, .whole = way.whole};
     way.device = true;
+    if (case_needs_cpu(c)) {
+        CHECK(!train(c, device, optimizer, way, &there) && strstr(unroll_last_error(), "on the CPU only"),
+              "%s on %s: %s", c->line, device, unroll_last_error());
+        return;
+    }
     if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
         !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device, unroll_last_error()))
         return;
@@ -151,6 +158,7 @@ static void compare(const struct test_case *c, const char *device, const char *o
 
 enum { T = 5, B = 3, IN = 4, WIDTH = 6 };
 
+/* Creates a network with every activation, skip connections and two recurrent layers. */
 static unroll_model *network_new(void)
 {
     static const char *const activations[] = {
@@ -167,7 +175,7 @@ static unroll_model *network_new(void)
         layer[i].name = name[i];
     }
     layer[0].kind = "gru", layer[0].width = WIDTH, layer[0].bidirectional = 1;
-    for (int i = 0; i < DENSE; i++) { /* side by side on the first layer */
+    for (int i = 0; i < DENSE; i++) { /* concatenated on the first layer */
         layer[i + 1].width = WIDTH, layer[i + 1].activation = activations[i];
         layer[i + 1].sources = 1, layer[i + 1].source[0] = 0;
     }
@@ -177,14 +185,14 @@ static unroll_model *network_new(void)
     for (int i = 0; i + 1 < layer[DENSE + 2].sources; i++) layer[DENSE + 2].source[i] = UNROLL_SOURCES_MAX + 1 + i;
     layer[DENSE + 2].source[DENSE - UNROLL_SOURCES_MAX] = DENSE + 1;
     network.input = IN, network.layer = layer, network.layers = DENSE + 3;
-    CHECK(unroll_network_new(&network, 7, &model) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_model_from_network(&network, 7, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;
 }
 
-/* Outputs, then gradients of the inputs. */
+/* Reads the outputs, then the gradients of the inputs. */
 static bool run_module(const char *device, float *found, size_t outputs)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *model = network_new();
     unroll_session *session;
     float x[T * B * IN], dz[T * B * 3];
@@ -194,10 +202,12 @@ static bool run_module(const char *device, float *found, size_t outputs)
     config.machine.device = device;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
-                unroll_read(session, "z", found, outputs) == UNROLL_OK &&
-                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                unroll_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;
+    bool good =
+        unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+        unroll_session_read(session, "z", found, outputs) == UNROLL_OK &&
+        unroll_session_write(session, "d.z", dz, outputs) == UNROLL_OK &&
+        unroll_session_backward(session) == UNROLL_OK &&
+        unroll_session_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
@@ -218,14 +228,14 @@ static void test_module(const char *device)
 
 /* ---- cuts ------------------------------------------------------------------------------ */
 
-/* Sizes that all meshes divide: rows, and units with their peephole and embedding. */
+/* Adjusts rows and units, with peephole and embedding, to sizes that all meshes divide. */
 static void fit(struct test_case *c)
 {
     c->session.rows = (c->session.rows + 3) / 4 * 4;
     c->spec.hidden = (c->spec.hidden + 3) / 4 * 4;
 }
 
-/* Each case in one mesh, by its number. */
+/* Runs each case in one mesh, selected by its number. */
 static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
 {
     static const struct {
@@ -246,10 +256,11 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
     compare(c, device, optimizer, way);
 }
 
-/* The loss of results z, which are the bias of a dense layer, with the target y, and the slope by the first. */
+/* Returns the loss of outputs z, which are the bias of a dense layer, for the target y, and its slope in the first
+ * output. */
 static double point(const char *loss, const char *device, float z, float y, float *slope)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_network network = unroll_network_default();
     unroll_layer layer = unroll_layer_default();
     unroll_result result = {.size = sizeof result, .loss = NAN};
@@ -263,16 +274,16 @@ static double point(const char *loss, const char *device, float z, float y, floa
     layer.kind = "dense", layer.name = "z", layer.width = choice.results;
     network.input = 1, network.layer = &layer, network.layers = 1, network.loss = loss;
     config.mode = UNROLL_TRAIN, config.steps = 1, config.rows = 1, config.machine.device = device;
-    bool good = unroll_network_new(&network, 1, &model) == UNROLL_OK;
+    bool good = unroll_model_from_network(&network, 1, &model) == UNROLL_OK;
     for (int i = 0; good && i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         for (int k = 0; k < p.shape[0]; k++) p.data[k] = z;
     }
     good = good && unroll_session_new(model, &config, &session) == UNROLL_OK &&
-           unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-           unroll_loss_result(session, &result) == UNROLL_OK &&
-           unroll_read(session, "d.z.bias", slopes, (size_t)choice.results) == UNROLL_OK;
+           unroll_session_forward(session, &batch) == UNROLL_OK && unroll_session_backward(session) == UNROLL_OK &&
+           unroll_session_result(session, &result) == UNROLL_OK &&
+           unroll_session_read(session, "d.z.bias", slopes, (size_t)choice.results) == UNROLL_OK;
     *slope = slopes[0];
     CHECK(good, "%s on %s: %s", loss, device, unroll_last_error());
     unroll_session_free(session);
@@ -280,13 +291,14 @@ static double point(const char *loss, const char *device, float z, float y, floa
     return result.loss;
 }
 
-/* Losses of single numbers where formulas less careful overflow. A rate of e^100 is no float. */
+/* Losses of single values for which careless formulas overflow. A rate of e^100 exceeds the range of float. */
 static void check_far_points(const char *device)
 {
     static const float far[] = {-100, -20, 0.5f, 20, 100};
-    const char *loss;
-    for (int i = 0, of_classes; (loss = unroll_loss_name(i, NULL, &of_classes)) != NULL; i++)
-        for (int k = 0; k < 10 && !of_classes; k++) {
+    unroll_entry entry = {.size = sizeof entry};
+    for (int i = 0; unroll_list(UNROLL_LIST_LOSSES, i, &entry); i++)
+        for (int k = 0; k < 10 && !entry.of_classes; k++) {
+            const char *loss = entry.name;
             float here = NAN, there = NAN, z = far[k / 2] - (strcmp(loss, "poisson") ? 0 : 20), y = (float)(k % 2);
             double a = point(loss, "cpu", z, y, &here), b = point(loss, device, z, y, &there);
             CHECK(fabs(a - b) <= 1e-7 + 1e-5 * fabs(a), "%s of %g and %g: %g, not %g", loss, (double)z, (double)y, b,
@@ -296,11 +308,11 @@ static void check_far_points(const char *device)
         }
 }
 
-/* What a module has learned in three updates from slopes of ours, result - 1. */
+/* Trains a module for three updates with the gradient output - 1. */
 static void module_learns(const char *device, float z[4])
 {
-    unroll_session_config config = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_session_config config = unroll_session_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result};
     unroll_batch batch = {.size = sizeof batch, .inputs = (float[]){0.5f, -1, 0.25f, 2}};
@@ -312,10 +324,12 @@ static void module_learns(const char *device, float z[4])
         unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_session_new(model, &config, &session) == UNROLL_OK;
     for (int step = 0; step < 4 && good; step++) {
         float d[4];
-        good = unroll_forward(session, &batch) == UNROLL_OK && unroll_read(session, "z", z, 4) == UNROLL_OK;
+        good = unroll_session_forward(session, &batch) == UNROLL_OK &&
+               unroll_session_read(session, "z", z, 4) == UNROLL_OK;
         for (int i = 0; i < 4; i++) d[i] = z[i] - 1;
-        good = good && unroll_write(session, "d.z", d, 4) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-               unroll_update(session, &rates, &result) == UNROLL_OK && result.norm > 0 && result.weight == 1;
+        good = good && unroll_session_write(session, "d.z", d, 4) == UNROLL_OK &&
+               unroll_session_backward(session) == UNROLL_OK &&
+               unroll_session_update(session, &rates, &result) == UNROLL_OK && result.norm > 0 && result.weight == 1;
     }
     CHECK(good, "a module on %s: %s", device, unroll_last_error());
     unroll_session_free(session);
@@ -332,11 +346,11 @@ static void check_module_learns(const char *device)
               (double)here[i]);
 }
 
-/* What can't be one program for all is refused with a sentence. */
+/* What cannot be compiled to one program for all devices is refused with a message. */
 static void check_refusal(const char *device, unroll_split mesh, int rows, const char *words)
 {
-    unroll_session_config config = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_session_config config = unroll_session_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     unroll_session *session = NULL;
     spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
@@ -356,9 +370,9 @@ static void check_refusals(const char *device)
     check_refusal(device, (unroll_split){.hidden = 4}, 4, "shares must be equal");
 }
 
-/* ---- what the documents say ------------------------------------------------------------ */
+/* ---- tables of the documents ----------------------------------------------------------- */
 
-/* The text between two bars, without the blanks around it; the next bar. */
+/* Copies the text between two bars without surrounding blanks and returns the next bar. */
 static char *column(char *at, char *to, size_t size)
 {
     char *end = strchr(at, '|');
@@ -371,8 +385,8 @@ static char *column(char *at, char *to, size_t size)
     return end + 1;
 }
 
-/* A row "| `case` | one device | batch=2 | hidden=2 |": yes, where three steps have the CPU's numbers, or a quoted
- * part of the refusal. */
+/* Checks a row "| `case` | one device | batch=2 | hidden=2 |": `yes` if three steps give the CPU's values, otherwise a
+ * quoted part of the refusal. */
 static void check_row(const char *device, char *row, const char *path, bool *seen)
 {
     static const unroll_split meshes[] = {{0}, {.batch = 2}, {.hidden = 2}};
@@ -385,7 +399,8 @@ static void check_row(const char *device, char *row, const char *path, bool *see
     fprintf(file, "%s\n", words);
     fclose(file);
     CHECK(cases_read(path, NULL, &c) == 1, "one case: %s", words);
-    for (int i = 0; unroll_cell_name(i); i++) seen[i] = seen[i] || !strcmp(unroll_cell_name(i), c->spec.cell);
+    for (int i = 0; listed(UNROLL_LIST_CELLS, i); i++)
+        seen[i] = seen[i] || !strcmp(listed(UNROLL_LIST_CELLS, i), c->spec.cell);
     fit(c);
     for (int i = 0; i < 3; i++) {
         struct way way = {.chunks = 1, .shards = 1, .whole = WHOLE, .mesh = meshes[i], .device = true};
@@ -407,15 +422,15 @@ static unroll_status chosen_activations(unroll_model **model)
     unroll_layer layer = unroll_layer_default();
     layer.kind = "lstm", layer.name = "rnn", layer.width = 6, layer.activations = "hard_sigmoid(0.2,0.5) tanh tanh";
     network.input = 3, network.layer = &layer, network.layers = 1;
-    return unroll_network_new(&network, 1, model);
+    return unroll_model_from_network(&network, 1, model);
 }
 
-/* Rows "| `what` | the sentence |" of what no session on the device does. */
+/* Checks a row "| `case` | message |" of something that no session on the device supports. */
 static void check_refused_row(const char *device, char *row)
 {
     char what[256], said[256];
-    unroll_session_config config = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_session_config config = unroll_session_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     unroll_session *session = NULL;
     if (!CHECK(column(column(row + 1, what, sizeof what), said, sizeof said), "the row '%s' has two columns", row))
@@ -440,6 +455,7 @@ static void check_refused_row(const char *device, char *row)
     unroll_model_free(model);
 }
 
+/* Runs the rows of a document's tables on the device; every cell must have a row. */
 static int check_document(const char *device, const char *path, const char *scratch)
 {
     char line[1024];
@@ -459,8 +475,8 @@ static int check_document(const char *device, const char *path, const char *scra
     }
     if (file)
         fclose(file);
-    for (int i = 0; unroll_cell_name(i); i++)
-        CHECK(seen[i], "%s has no row for the cell %s", path, unroll_cell_name(i));
+    for (int i = 0; listed(UNROLL_LIST_CELLS, i); i++)
+        CHECK(seen[i], "%s has no row for the cell %s", path, listed(UNROLL_LIST_CELLS, i));
     CHECK(rows > 20, "%d rows", rows);
     return check_finish("test_device");
 }
@@ -483,13 +499,13 @@ int main(int argc, char **argv)
                                       {.chunks = 1, .shards = 1},
                                       {.chunks = 2, .shards = 3, .whole = WHOLE}};
     int count = cases_read(argv[2 + cuts], argc > 3 + cuts ? argv[3 + cuts] : NULL, &list), optimizers = 0;
-    while (unroll_optimizer_name(optimizers)) optimizers++;
+    while (listed(UNROLL_LIST_OPTIMIZERS, optimizers)) optimizers++;
     if (cuts)
         check_refusals(argv[1]);
     else
         test_module(argv[1]), check_module_learns(argv[1]), check_far_points(argv[1]);
     for (int i = 0; i < count; i++) {
-        const char *optimizer = unroll_optimizer_name(i % optimizers);
+        const char *optimizer = listed(UNROLL_LIST_OPTIMIZERS, i % optimizers);
         check_next_case();
         if (cuts)
             compare_cut(&list[i], argv[1], optimizer, i);

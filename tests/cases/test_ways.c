@@ -1,6 +1,6 @@
-/* The ways of a GPU to run a recurrence, compared with each other at real sizes: the portable one, step by step, and
- * each persistent one, in every precision. Outputs of a validation pass, losses and all gradients agree within what the
- * precision allows. Not compared with the CPU: test_device does that at small sizes.
+/* Compares the ways in which a GPU runs a recurrence at real sizes: the portable one, step by step, and each persistent
+ * one, in every precision. Outputs of a validation pass, losses and all gradients agree within the precision.
+ * test_device compares with the CPU at small sizes.
  * Usage: test_ways DEVICE ways.txt [part of a line]; PRECISIONS="bf16 fp32" limits the precisions. */
 /* test: if=g++; with=cases/case; run=env PRECISIONS=bf16 tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/ways-short.txt; seconds=30 */
 #include "cases/case.h"
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest difference, relative to the largest value: an operand rounded to 8 (bf16) or 11 bits (fp16, tf32) before
- * each product; sums in another order (fp32). Rounding is the same in both ways, but a sum that lies near the middle
- * between two values may go the other way. */
+/* The largest difference relative to the largest value. Operands are rounded to 8 (bf16) or 11 bits (fp16, tf32) before
+ * each product; in fp32, only the order of sums differs. Both ways round in the same manner, but a sum near the middle
+ * of two values may be rounded either way. */
 static const struct {
     const char *name;
     double tolerance;
 } precisions[] = {{"bf16", 2e-2}, {"fp16", 4e-3}, {"tf32", 4e-3}, {"fp32", 1e-4}};
 static const char *const ways[] = {"cluster", "grid"};
 
-/* What one way computed; the arrays have places for all parameters, each rounded up. */
+/* Results of one way; the arrays have room for all parameters, each rounded up. */
 struct findings {
     float *gradient, *output;
     size_t gradients, outputs;
@@ -35,9 +35,9 @@ static bool train(const struct test_case *c, unroll_model *model, const unroll_s
     unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
     rates.learning_rate = 0;
     bool good = unroll_session_new(model, config, &session) == UNROLL_OK &&
-                unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                case_read_gradients(model, session, f->gradient) &&
-                unroll_update(session, &rates, &result) == UNROLL_OK;
+                unroll_session_forward(session, &b->batch) == UNROLL_OK &&
+                unroll_session_backward(session) == UNROLL_OK && case_read_gradients(model, session, f->gradient) &&
+                unroll_session_update(session, &rates, &result) == UNROLL_OK;
     f->loss = result.loss;
     snprintf(f->isa, sizeof f->isa, "%s", good ? unroll_session_isa(session) : "");
     unroll_session_free(session);
@@ -53,8 +53,8 @@ static bool evaluate(const struct test_case *c, unroll_model *model, const unrol
     unroll_session_config config = *training;
     config.mode = UNROLL_EVAL, config.results = 1;
     bool good = unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &b->batch) == UNROLL_OK &&
-                unroll_read(session, "z", f->output, f->outputs) == UNROLL_OK;
+                unroll_session_forward(session, &b->batch) == UNROLL_OK &&
+                unroll_session_read(session, "z", f->output, f->outputs) == UNROLL_OK;
     unroll_session_free(session);
     case_batch_free(b);
     return good;

@@ -1,11 +1,12 @@
-/* bf16 and int8 weights over the list of cases: the same outputs and states, bit for bit, on every ISA, with
- * threads, queues and chunks; bf16 as an fp32 model whose weights were rounded; int8 near fp32. Where tiles multiply
- * bf16 they have bits of their own, near the others'. Usage: test_weights cases.txt [part of a line] */
+/* bf16 and int8 weights over the list of cases give the same outputs and states, bit for bit, on every ISA, with
+ * threads, queues and chunks. bf16 equals an fp32 model with rounded weights; int8 is near fp32. If tiles multiply
+ * bf16, the bits differ, but the values are near. Usage: test_weights cases.txt [part of a line] */
 /* test: with=cases/case; args=tests/cases/cases.txt; seconds=20 */
 /* test: args=tests/cases/wide.txt; seconds=20 */
 #include "base/dtype.h"
 #include "cases/case.h"
 #include "check.h"
+#include "listed.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct outputs {
     bool by_tiles;
 };
 
-/* The matrices that are packed: those of products, but not of a projection. A tied embedding is a table too. */
+/* True for packed matrices: those of products, except projections. A tied embedding is also a table. */
 static bool is_narrow(const char *name)
 {
     return strstr(name, "weight_ih") || strstr(name, "weight_hh") || !strcmp(name, "head.weight");
@@ -34,7 +35,7 @@ static bool is_narrow(const char *name)
 static void round_weights(unroll_model *model)
 {
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
         for (size_t k = 0; k < n && is_narrow(p.name); k++) p.data[k] = bf16_to_f32(f32_to_bf16(p.data[k]));
@@ -43,9 +44,9 @@ static void round_weights(unroll_model *model)
 
 static void append(struct outputs *o, unroll_session *session, const char *name)
 {
-    size_t n = unroll_count(session, name);
+    size_t n = unroll_session_count(session, name);
     o->at = realloc(o->at, (o->count + n + 1) * sizeof *o->at);
-    if (n && CHECK(unroll_read(session, name, o->at + o->count, n) == UNROLL_OK, "%s", unroll_last_error()))
+    if (n && CHECK(unroll_session_read(session, name, o->at + o->count, n) == UNROLL_OK, "%s", unroll_last_error()))
         o->count += n;
 }
 
@@ -61,7 +62,7 @@ static void append_all(struct outputs *o, const struct test_case *c, unroll_sess
         }
 }
 
-/* Outputs and states of two batches from the same start. */
+/* Returns the outputs and states of two batches from the same start. */
 static struct outputs run(const struct test_case *c, const struct way *way)
 {
     struct outputs o = {0};
@@ -83,7 +84,7 @@ static struct outputs run(const struct test_case *c, const struct way *way)
             struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
             b->batch.targets = NULL;
             b->batch.target_values = NULL;
-            CHECK(unroll_forward(session, &b->batch) == UNROLL_OK, "%s: %s", c->line, unroll_last_error());
+            CHECK(unroll_session_forward(session, &b->batch) == UNROLL_OK, "%s: %s", c->line, unroll_last_error());
             append_all(&o, c, session);
             case_batch_free(b);
         }
@@ -106,7 +107,7 @@ static void same_bits(const struct test_case *c, const struct outputs *wanted, c
     free(got.at);
 }
 
-/* No farther than so much of the outputs' scale, and not the same. */
+/* Checks that a and b differ, but by at most `max` relative to the outputs' scale. */
 static void near(const struct test_case *c, const struct outputs *a, const struct outputs *b, double max,
                  const char *weights)
 {
@@ -121,10 +122,10 @@ static void near(const struct test_case *c, const struct outputs *a, const struc
           worst);
 }
 
-/* The ISA's first way, and its others beside it. */
+/* Runs the ISA in its first way as the reference, and in its others. */
 static void test_isa(const struct test_case *c, const char *weights, const char *isa, const struct outputs *reference)
 {
-    enum { ROUNDINGS = 16 }; /* that steps carry on, at most */
+    enum { ROUNDINGS = 16 }; /* roundings that a step passes on, at most */
     static const int ways[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 2, 3}, {7, 3, 6}};
     struct outputs first = run(c, &(struct way){weights, isa, 1, 1, 1, false});
     const bool own_bits = first.by_tiles && !strcmp(weights, "bf16");
@@ -142,19 +143,19 @@ static void test_weights(const struct test_case *c, const char *weights)
     struct outputs exact = run(c, &(struct way){"fp32", "scalar", 1, 1, 1, false});
     const char *isa;
     int available;
-    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+    for (int i = 0; (isa = listed_isa(i, &available)); i++)
         if (available)
             test_isa(c, weights, isa, &reference);
     if (!strcmp(weights, "bf16") && !c->spec.tied)
         same_bits(c, &reference, &(struct way){"fp32", "scalar", 1, 1, 1, true});
-    near(c, &reference, &exact, 0.1, weights); /* steps of a row carry a rounding error on */
+    near(c, &reference, &exact, 0.1, weights); /* each step passes its rounding error on to the next */
     free(reference.at);
     free(exact.at);
 }
 
 int main(int argc, char **argv)
 {
-    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, must run on all threads */
     struct test_case *cases;
     if (argc < 2) {
         fprintf(stderr, "usage: test_weights cases.txt [part of a line]\n");

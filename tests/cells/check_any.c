@@ -1,5 +1,5 @@
-/* The cells of any functions are the reference of those with functions of their own: given the same
- * functions, clip and weights, a layer and its backward have the same bits. */
+/* Cells with configurable functions are the reference for those with fixed ones: with the same functions, clip and
+ * weights, a layer and its backward give the same bits. */
 /* test: seconds=5 */
 #define LAYER_REAL float
 #include "layer.h"

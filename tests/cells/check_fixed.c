@@ -1,5 +1,5 @@
-/* How far the cells in 16-bit fixed point stray from the float ones over a sequence: the
- * pointwise part alone is fixed, so that this is the price of its format and nothing else. */
+/* Measures how far cells in 16-bit fixed point deviate from float ones over a sequence. Only the pointwise part is
+ * fixed point, so the error is that of the format. */
 /* test: with=cells/cells_fixed */
 #define LAYER_REAL float
 #include "layer.h"
@@ -27,7 +27,7 @@ static double worst_output(const struct layer *a, const struct layer *b)
     return worst;
 }
 
-/* Saturation is right at the format's ends, and there is no undefined conversion. */
+/* Saturation is correct at the limits of the format, and no conversion is undefined. */
 static void check_range(void)
 {
     const struct cell_kernels *relu = cell_find(cells_fixed, "rnn_relu");

@@ -1,12 +1,12 @@
-/* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
- * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
- * every array, nothing written beside the rows and units. Steps with bf16x3 splits, of more rows: nearly the same
- * numbers, and the same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the shapes.
- * Not a test of time or threads: device/test_rnn.c. */
+/* Compares every cell's fused step on every instruction set of this machine, including the scalar one, with plain
+ * chains of multiply-adds and the scalar pointwise step. Weights are floats, bf16 and int8. All arrays have the same
+ * bits, and nothing is written outside the rows and units. Steps with bf16x3 splits, for more rows, give nearly the
+ * same values, and the same bits for any number of rows in a call. "quick", for sanitizers and emulators: a quarter of
+ * the shapes. Time and threads are tested in device/test_rnn.c. */
 /* test: kinds=plain,long-memory; with=cells/toys_*; args-memory=quick */
 #include "base/dtype.h"
-#include "cells/bf16x3.h"
-#include "device/cpu/kernel.h"
+#include "nn/cells/step/bf16x3.h"
+#include "device/cpu/kernels/kernel.h"
 #include "isa.h"
 #include "worst.h"
 #include <math.h>
@@ -22,17 +22,17 @@ enum {
     TILED = FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + BF16X3_K) * 3 / 2 /* bf16x3 splits are the largest */
 };
 
-/* One way to ask for a step. */
+/* Arguments of one call of a step. */
 struct ask {
-    size_t rows, width, k, x; /* x: numbers of x; 0: `in` holds the sums */
+    size_t rows, width, k, x; /* x: number of values of x; 0: `in` already holds the sums */
     size_t unit, unit_end;
     enum fused_word cell;
-    bool listed, reverse, bias, saves, fed; /* fed: `in` is there */
+    bool listed, reverse, bias, saves, fed; /* fed: `in` is used */
     bool by_tiles;
     size_t of; /* rows in all arrays */
 };
 
-/* Arrays in the order of struct cell_arrays but gradients, then the copies. */
+/* Arrays in the order of struct cell_arrays without gradients, then the copies. */
 struct numbers {
     _Alignas(64) float array[8][NUMBERS];
 };
@@ -42,7 +42,7 @@ static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bia
 static float dense[2][FIELDS * WIDEST * DEEPEST];
 static _Alignas(64) float tiled[2][TILED];
 static _Alignas(64) char left[3][ROWS * (DEEPEST + BF16X3_K) / 32 * BF16X3_PARTS * LEFT_PART];
-static const struct cpu_isa *of_tiles; /* whose steps tiles multiply */
+static const struct cpu_isa *of_tiles; /* whose steps are multiplied by tiles */
 static uint32_t list[ROWS];
 
 static void fill(float *to, size_t n, uint64_t *seed, double scale)
@@ -64,7 +64,7 @@ static void fill_all(void)
 
 static const struct cpu_isa *library(void) { return cpu_isa_find(ISA_SCALAR, DTYPE_F32); }
 
-/* [gates, width, k] dense to tiles. */
+/* Packs dense [gates, width, k] into tiles. */
 static void pack(float *to, const float *from, enum fused_word cell, size_t gates, size_t width, size_t k)
 {
     size_t cells = fused_words(&(struct fused_weights){.k = k, .cell = cell});
@@ -79,7 +79,7 @@ static void pack(float *to, const float *from, enum fused_word cell, size_t gate
         }
 }
 
-/* [gates, width, k] dense to right factors. */
+/* Packs dense [gates, width, k] into right factors. */
 static void pack_bf16x3(float *to, const float *from, size_t gates, size_t width, size_t k)
 {
     const int parts = of_tiles->parts;
@@ -99,7 +99,7 @@ static void pack_bf16x3(float *to, const float *from, size_t gates, size_t width
     }
 }
 
-/* The same, whole. */
+/* Packs the same for whole tiles. */
 static void pack_whole(float *to, const float *from, size_t gates, size_t width, size_t k)
 {
     const size_t tile = bf16x3_steps(k) * WHOLE_BYTES / sizeof *to;
@@ -118,7 +118,7 @@ static void pack_for_tiles(float *to, const float *from, enum fused_word cell, s
         (cell == FUSED_WHOLE ? pack_whole : pack_bf16x3)(to, from, gates, width, k);
 }
 
-/* What the products read: for int8 and tiles made here. */
+/* Returns the operand of the products; int8 and tiles are packed here. */
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
     if (a->by_tiles) {
@@ -160,7 +160,7 @@ static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declara
     return v;
 }
 
-/* ---- plainly --------------------------------------------------------------------------- */
+/* ---- plain reference ------------------------------------------------------------------- */
 
 static float scale_of(const float *x, size_t k)
 {
@@ -177,7 +177,7 @@ static float int8_sum(float sum, const float *a, const float *w, size_t k)
     return fmaf((float)whole, by_w * by_a, sum);
 }
 
-/* One chain more, that of input i of a unit. */
+/* Continues the chain of input i of a unit. */
 static float chain(float sum, const float *b, const float *a, const float *w, const struct ask *ask, size_t k)
 {
     sum += b ? *b : 0;
@@ -202,7 +202,7 @@ static float plain_sum(const struct cell_declaration *c, const struct ask *a, fl
     return sum;
 }
 
-/* The sums of a row's own units into a row of inputs. */
+/* Adds the sums of a row's own units to a row of inputs. */
 static void plain_sums(const struct cell_declaration *c, const struct ask *a, int phase, const float *was, float *in,
                        size_t row)
 {
@@ -225,7 +225,7 @@ static void copy_states(struct numbers *n, const struct cell_declaration *c, con
         }
 }
 
-/* The scalar pointwise step, unit by unit, on sums made here. */
+/* Runs the scalar pointwise step, unit by unit, on sums computed here. */
 static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, int phase, struct numbers *n)
 {
     static float in[FIELDS * WIDEST], spare[FIELDS * WIDEST];
@@ -261,6 +261,7 @@ static struct fused_weights weights_of(const struct ask *a, int which, size_t k,
                                   .units = a->width};
 }
 
+/* Runs the fused kernel of a cell on the arrays of `n`. */
 static void run_fused(const struct cell_kernels *cell, const struct ask *a, int phase, struct numbers *n)
 {
     const struct cell_declaration *c = cell->declaration;
@@ -293,7 +294,7 @@ static void begin_anew(struct numbers *n, const struct ask *a)
     for (int i = 0; i < 8; i++) memcpy(n->array[i], random_numbers.array[i], a->of * FIELDS * WIDEST * sizeof(float));
 }
 
-/* Sums may be left in `in`, which is nobody's result. */
+/* Compares all results. `in` may hold sums, which are not a result. */
 static bool same(const struct numbers *a, const struct numbers *b, const struct ask *ask)
 {
     bool is_same = true;
@@ -303,6 +304,7 @@ static bool same(const struct numbers *a, const struct numbers *b, const struct 
 
 static size_t random_bits(uint64_t *seed) { return (size_t)((random_number(seed) + 1) * (1 << 20)); }
 
+/* Returns random sizes and options for a fused kernel. */
 static struct ask random_ask(uint64_t *seed)
 {
     struct ask a = {.of = FEW_ROWS,
@@ -325,7 +327,7 @@ static struct ask random_ask(uint64_t *seed)
     return a;
 }
 
-/* How many asks come out otherwise than plainly, on each instruction set. */
+/* Counts the calls whose results differ from the plain ones, on each instruction set. */
 static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place, int asks)
 {
     static struct numbers expected, got;
@@ -347,7 +349,7 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
                 begin_anew(&got, &a);
                 bool int8_alone = count > 0 && !is_toy && isa[count - 1].int8_alone;
                 if (!cell->fused[phase] || (int8_alone && a.cell != FUSED_INT8))
-                    continue; /* a table that is pointwise only, or of other weights */
+                    continue; /* a table with pointwise steps only, or for other weights */
                 run_fused(cell, &a, phase, &got);
                 differ[count] += !same(&got, &expected, &a);
             }
@@ -358,7 +360,7 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
 
 /* ---- bf16x3 splits ---------------------------------------------------------------------------- */
 
-/* Of sums of up to DEEPEST + 30 products, below 1 and 0.2, whose magnitudes add up to some 20. */
+/* Bounds the difference of sums of up to DEEPEST + 30 products, below 1 and 0.2, whose magnitudes add up to some 20. */
 static double largest_difference(const struct numbers *a, const struct numbers *b, const struct ask *ask)
 {
     double worst = 0;
@@ -370,7 +372,7 @@ static double largest_difference(const struct numbers *a, const struct numbers *
     return worst;
 }
 
-/* The same in calls of a few rows each. */
+/* Runs the same in calls of a few rows each. */
 static void run_in_pieces(const struct cell_kernels *cell, const struct ask *a, int phase, struct numbers *n,
                           uint64_t *seed)
 {
@@ -402,12 +404,12 @@ static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_ke
         a.by_tiles = true;
         a.of = ROWS;
         if (a.cell == FUSED_BF16) {
-            a.x = 0; /* they come from a product before */
+            a.x = 0; /* the sums come from an earlier product */
             a.k += BF16X3_K;
         }
         a.rows = 1 + random_bits(&seed) % ROWS;
         if (tries % 2 && a.width <= WIDEST - CELL_TILE)
-            a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE; /* saved values may be far */
+            a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE; /* distance of saved values is rounded up */
         pack_for_tiles(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
         pack_for_tiles(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_INTERMEDIATE), a.width,
                        a.k);
@@ -426,7 +428,7 @@ static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_ke
     check_worst("tiles, in pieces", c->name, differ, 0);
 }
 
-/* From here on all factors are bf16: rounding them loses nothing. */
+/* Rounds all factors to bf16, so that rounding them again is exact. */
 static void round_to_bf16(float *at, size_t n)
 {
     for (size_t i = 0; i < n; i++) at[i] = bf16_to_f32(f32_to_bf16(at[i]));

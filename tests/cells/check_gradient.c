@@ -1,7 +1,6 @@
-/* Every gradient of a whole sequence (W, U, bias, vectors, x, starting states) against central
- * finite differences in double, for the library's cells and the tests' own. The loss weighs all
- * states of all steps by random numbers, so that a backward that overwrites d.state instead of
- * adding to it is caught. */
+/* Compares every gradient of a whole sequence (W, U, bias, vectors, x, starting states) with central finite differences
+ * in double, for the library's cells and those of the tests. The loss weights all states of all steps randomly, so that
+ * a backward that overwrites d.state instead of adding to it is detected. */
 /* test: with=cells/toys_f64 */
 #define LAYER_REAL double
 #include "layer.h"
@@ -16,6 +15,7 @@ static double loss(struct layer *l, const real *weight, size_t first, size_t cou
     return sum;
 }
 
+/* Returns the largest relative error of the gradients compared with central differences. */
 static double worst_gradient(struct layer *l)
 {
     const double step = 1e-5;
@@ -45,7 +45,7 @@ static double worst_gradient(struct layer *l)
     return worst;
 }
 
-/* All functions in turn, each with its neighbours as candidate and output; coupled gates and a clip now and then. */
+/* Tests all functions in turn, each with its neighbors as candidate and output; some with coupled gates and a clip. */
 static void check_activations(const struct cell_kernels *cell, struct layer_shape shape)
 {
     enum { ACTIVATIONS = ACTIVATION_SOFTPLUS - ACTIVATION_RELU + 1 };
@@ -56,7 +56,7 @@ static void check_activations(const struct cell_kernels *cell, struct layer_shap
             activation_parse(activation_name((enum activation_kind)(ACTIVATION_RELU + (kind + k) % ACTIVATIONS)),
                              &l->options.function[k]);
         l->options.input_forget = kind % 2;
-        l->options.clip = kind > 3 && kind % 3 == 0 ? 0 : 0.5f; /* without, gates that are relu or affine explode */
+        l->options.clip = kind > 3 && kind % 3 == 0 ? 0 : 0.5f; /* without a clip, gates with relu or affine explode */
         snprintf(what, sizeof what, "%s, %s", cell->declaration->name, activation_name(l->options.function[0].kind));
         check_worst("gradient", what, worst_gradient(l), 1e-8);
         layer_free(l);

@@ -1,8 +1,8 @@
-/* The functions of v_math.h and v_activation.h against double precision, over floats of all
- * magnitudes, and at the special values. */
+/* Compares the functions of v_math.h and v_activation.h with double precision, over floats of all magnitudes and at
+ * special values. */
 /* test: kinds=check-plain */
-#include "cells/v/v_f32.h"
-#include "cells/v/v_activation.h"
+#include "nn/vector/v_f32.h"
+#include "nn/vector/v_activation.h"
 #include "worst.h"
 #include <float.h>
 
@@ -10,7 +10,7 @@ struct error {
     double absolute, ulp;
 };
 
-/* In units of the distance to the next float at the exact value, also where that is denormal. */
+/* Error in units in the last place of the exact value, also for denormal values. */
 static void note_error(struct error *worst, float got, double exact)
 {
     double error = fabs(got - exact), magnitude = fabs(exact);
@@ -19,7 +19,7 @@ static void note_error(struct error *worst, float got, double exact)
     worst->ulp = worse(worst->ulp, error / spacing);
 }
 
-/* Every stride-th float from low to high. */
+/* Loops over every stride-th float from low to high. */
 #define FOR_FLOATS(x, low, high, stride) \
     for (float x = low; x < high; x = v_of_bits(v_bits_of(x) + (stride)))
 
@@ -128,14 +128,14 @@ static double exact_softplus(double x, double a, double b)
 typedef float activation(V x, V alpha, V beta);
 typedef double exact_activation(double x, double alpha, double beta);
 
-/* Where some activation's slope jumps: at 0, at alpha, and where alpha x + beta is 0 or 1. */
+/* True where the slope of some activation jumps: at 0, at alpha, and where alpha x + beta is 0 or 1. */
 static bool near_a_jump(double x, double alpha, double beta)
 {
     double line = alpha * x + beta;
     return fmin(fmin(fabs(x), fabs(x - alpha)), fmin(fabs(line), fabs(line - 1))) < 2e-6;
 }
 
-/* Values at all magnitudes; slopes against differences of the exact function, not at its jumps. */
+/* Tests values at all magnitudes, and slopes against differences of the exact function, except at its jumps. */
 static void check_activation(const char *name, activation *value, activation *slope, exact_activation *exact)
 {
     const double alpha = 0.2f, beta = 0.6f, step = 1e-6;
@@ -158,8 +158,27 @@ static void check_activation(const char *name, activation *value, activation *sl
 
 #define CHECK_ACTIVATION(name) check_activation(#name, v_##name##_of, v_##name##_slope_of, exact_##name);
 
+/* Sums that double precision rounds to halfway between two floats, results with few bits, and other floats. */
+static void check_fma(void)
+{
+    uint32_t wrong = 0, bits = 1;
+    for (int i = 0; i < 1 << 20; i++) {
+        float term[3];
+        for (int k = 0; k < 3; k++) term[k] = v_of_bits((bits = bits * 1664525 + 1013904223) ^ bits >> 16);
+        const int exponent = i % 4 ? -127 : i % 200 - 100; /* -127: has one bit less than floats of normal size */
+        if (i % 4 < 2)
+            term[0] = ldexpf(1 - 0x1p-23f, exponent / 2),
+            term[1] = ldexpf(1 + 0x1p-23f, exponent - exponent / 2 - (i % 4 ? 23 : 24)),
+            term[2] = ldexpf(1 + (float)(i / 4 % 512) * (i % 4 ? 0x1p-22f : 0x1p-23f), exponent);
+        const float a = v_fma(term[0], term[1], term[2]), b = fmaf(term[0], term[1], term[2]);
+        wrong += v_bits_of(a) != v_bits_of(b) && !(isnan(a) && isnan(b));
+    }
+    CHECK(wrong == 0, "%u results of v_fma differ from fmaf", (unsigned)wrong);
+}
+
 int main(void)
 {
+    check_fma();
     check_special_values();
     check_sigmoid_and_tanh();
     check_exp_and_log();

@@ -1,5 +1,5 @@
-/* A NaN in any number that a kernel reads must reach every number that depends on it, and no other
- * unit. What depends on what is asked of the records. */
+/* A NaN in any value that a kernel reads must propagate to every value that depends on it, and to no other unit. The
+ * dependencies are taken from the records. */
 /* test: kinds=plain,long-memory; with=cells/toys_*,cells/toy_records */
 #include "tests/cells/depends.h"
 #include "isa.h"
@@ -46,7 +46,7 @@ static int wrong_with_nan(cell_kernel *kernel, const struct cell_declaration *ce
     return wrong;
 }
 
-/* Cells of any functions have no record of their own: what depends on what is as in the plain ones. */
+/* Cells with configurable functions have no record of their own; their dependencies are those of the plain ones. */
 static bool find_record(const struct cell_recorder *recorders, const char *cell, struct cell_record *record)
 {
     char name[32];

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The library for 64-bit ARM under an emulator: NEON gives the scalar bits, cell by cell (check_simd, check_fused,
-# check_nan) and in training and running (test_cases, test_weights, over the short list of cases); and the scalar
-# cells give the bits that they give here, whose check_simd is an argument. Compiled with -Og, which is quick.
+# Runs the library for 64-bit ARM in an emulator. NEON gives the scalar bits, cell by cell (check_simd, check_fused,
+# check_nan) and in training and running (test_cases, test_weights, with the short list of cases). The scalar cells give
+# the same bits as on this machine, whose check_simd is an argument. Compiled with -Og, which compiles fast.
 # Usage: tests/cells/check_neon.sh PATH_OF_CHECK_SIMD BUILD_FOLDER, from the top folder.
 # test: kinds=long-plain; args=$B/tests/cells/check_simd $B/neon; needs=$B/tests/cells/check_simd; seconds=200
 cc=aarch64-linux-gnu-gcc
@@ -20,7 +20,7 @@ jansson=$build/jansson/usr
 mkdir -p "$build" && log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 programs="cells/check_simd cells/check_fused cells/check_nan cases/test_cases cases/test_weights"
-# Without the caller's make flags: its build folder and its jobs are not ours.
+# Without the caller's make flags, which set another build folder and number of jobs.
 env -u MAKEFLAGS -u MFLAGS make -j2 $(printf " $build/tests/%s" $programs) B="$build" ARCH=aarch64 CC=$cc \
     CFLAGS="-Og -I$jansson/include -L$jansson/lib/aarch64-linux-gnu -static" >"$log" 2>&1 ||
     { tail -n 40 "$log"; exit 1; }

@@ -1,6 +1,6 @@
-/* What the printers print against the scalar kernels: the printed C is compiled into this program,
- * the printed StableHLO (a file named on the command line) is read by a small interpreter. Also:
- * what a record refuses, and what it says a function uses. */
+/* Compares printed code with the scalar kernels. The printed C is compiled into this program; the printed StableHLO, a
+ * file named on the command line, is run by a small interpreter. Also checks what a record refuses, and which inputs it
+ * lists as used. */
 /* test: with=cells/toys_scalar,cells/toy_records; args=$B/tests/printed.mlir */
 #include "tests/cells/depends.h"
 #include "toys.h"
@@ -15,13 +15,14 @@ extern const struct {
 
 /* ---- the interpreter of printed StableHLO ------------------------------------------------ */
 
-/* Values by their numbers, every tensor one number. */
+/* Values by their numbers; every tensor has one element. */
 struct evaluation {
     float v[RECORD_NODES], m[RECORD_NODES];
 };
 
 static float *place(struct evaluation *e, const char *name) { return (name[1] == 'm' ? e->m : e->v) + atoi(name + 2); }
 
+/* Computes an operation of StableHLO by its name. */
 static float applied(const char *operation, float x, float y)
 {
     const struct {
@@ -80,7 +81,7 @@ static void evaluate(FILE *file, const char *name, const float *input, int input
 
 static void run_printed_c(const char *name, const float *input, float *result)
 {
-    result[0] = NAN; /* should there be no such function */
+    result[0] = NAN; /* in case the function does not exist */
     for (int i = 0; printed_activations[i].name; i++)
         if (!strcmp(printed_activations[i].name, name))
             printed_activations[i].run(input, result);
@@ -106,6 +107,7 @@ static double worst_difference(struct unit *unit, const struct cell_declaration 
     return worst;
 }
 
+/* Compares a cell's kernel with its printed C and StableHLO on random inputs. */
 static void compare(const struct cell_declaration *cell, cell_kernel *kernel, const struct record *record,
                     FILE *stablehlo)
 {
@@ -135,7 +137,7 @@ static void compare_table(const struct cell_kernels *const *table, const struct 
     for (; *table; table++) {
         const struct cell_declaration *cell = (*table)->declaration;
         if (strstr(cell->name, "_any"))
-            continue; /* what it computes is known only when it runs */
+            continue; /* its function is known only at run time */
         if (!CHECK(cell_record_named(recorders, cell->name, &record), "%s has no record", cell->name))
             continue;
         const char *refusal = cell_record_refusal(&record);
@@ -148,7 +150,7 @@ static void compare_table(const struct cell_kernels *const *table, const struct 
     }
 }
 
-/* Functions that are chosen go into a key and back, and each is in the record. */
+/* Configurable functions are written to a key and read back, and each is in the record. */
 static void check_keys(void)
 {
     static const char *const bad[] = {"lstm_any",
@@ -189,7 +191,7 @@ static void check_questions(void)
 {
     static struct cell_record record;
     CHECK(cell_record_named(toy_recorders, "toy_wrong", &record), "no toy_wrong");
-    CHECK(!strcmp(record.forward[0].refusal, "toy_wrong_forward: does not write a field that it has to"), "instead: %s",
+    CHECK(!strcmp(record.forward[0].refusal, "toy_wrong_forward: does not write a required field"), "instead: %s",
           record.forward[0].refusal);
     CHECK(!strcmp(record.backward[0].refusal, "toy_wrong_backward: reads a field that its phase does not have"),
           "instead: %s", record.backward[0].refusal);

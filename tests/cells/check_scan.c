@@ -1,6 +1,6 @@
-/* Cells whose gates see no state can be computed by a scan over time, because h' = a h + b.
- * Nothing has to be written for it: b is forward at h = 0, and a is backward's d.state at
- * d.next = 1. The record tells which cells are of this kind. */
+/* Cells whose gates do not depend on a state can be computed by a scan over time, because h' = a h + b. No extra code
+ * is needed: b is forward at h = 0, and a is backward's d.state at d.next = 1. The record shows which cells are of this
+ * kind. */
 /* test: with=cells/toy_records */
 #define LAYER_REAL float
 #include "tests/cells/depends.h"
@@ -8,7 +8,7 @@
 #include "toys.h"
 #include "worst.h"
 
-/* A pair stands for the map h -> a h + b. */
+/* The map h -> a h + b. */
 struct map {
     real a, b;
 };
@@ -18,7 +18,7 @@ static struct map after(struct map later, struct map earlier)
     return (struct map){later.a * earlier.a, later.a * earlier.b + later.b};
 }
 
-/* a and b of every step of one unit, by the cell's own kernels. */
+/* Computes a and b of every step of one unit with the cell's own kernels. */
 static void maps_of_unit(struct layer *l, size_t u, struct map *map)
 {
     const struct cell_declaration *cell = l->cell->declaration;
@@ -38,7 +38,7 @@ static void maps_of_unit(struct layer *l, size_t u, struct map *map)
     }
 }
 
-/* Inclusive scan in log2 T sweeps: the shape of the parallel algorithm. */
+/* Inclusive scan in log2 T sweeps, as in the parallel algorithm. */
 static void scan(struct map *map, size_t T)
 {
     for (size_t reach = 1; reach < T; reach *= 2)
@@ -54,7 +54,7 @@ static void check_scan(const struct cell_kernels *cell)
     double worst = 0;
     for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = (real)random_number(&seed);
     layer_forward(l);
-    layer_refill_sums(l); /* forward has saved its values over them */
+    layer_refill_sums(l); /* forward has overwritten them with saved values */
     for (size_t u = 0; u < H; u++) {
         maps_of_unit(l, u, map);
         scan(map, T);
@@ -65,8 +65,8 @@ static void check_scan(const struct cell_kernels *cell)
     check_worst("scan", cell->declaration->name, worst, 1e-6);
 }
 
-/* Is h' = a h + b with a and b free of h, for the cell's only state h? a is what backward gives d_state_h: it must not
- * see h, nor a saved value that was made from h. */
+/* True if h' = a h + b with a and b independent of h, the cell's only state. a is the d_state_h of backward: it may
+ * depend neither on h nor on a saved value computed from h. */
 static bool cell_record_is_scan(const struct cell_record *cell)
 {
     const struct cell_declaration *declaration = cell->declaration;
@@ -93,7 +93,7 @@ int main(void)
     for (int i = 0; cells_scalar[i]; i++) {
         const char *name = cells_scalar[i]->declaration->name;
         if (strstr(name, "_any"))
-            continue; /* what it computes is known only when it runs */
+            continue; /* its function is known only at run time */
         CHECK(cell_record_named(cell_recorders, name, &record), "%s has no record", name);
         bool is_scan = cell_record_is_scan(&record);
         CHECK(is_scan == (!strcmp(name, "mingru") || !strcmp(name, "minlstm")), "%s is%s a scan", name,

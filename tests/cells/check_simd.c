@@ -1,7 +1,6 @@
-/* Every cell's kernels on every instruction set of this machine against the scalar ones, for widths
- * with and without a tail and for all layouts: the same bits in every array, nothing written beside
- * the units, nothing read past the end of an array. Prints a hash of all scalar results, so that
- * machines can be compared. */
+/* Compares every cell's kernels on every instruction set of this machine with the scalar ones, for widths with and
+ * without a tail and for all layouts. All arrays have the same bits, nothing is written outside the units, nothing is
+ * read past the end of an array. Prints a hash of all scalar results, so that machines can be compared. */
 /* test: kinds=plain,long-memory; with=cells/toys_* */
 #include "isa.h"
 #include "worst.h"
@@ -32,6 +31,7 @@ static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layou
     return a;
 }
 
+/* Runs a kernel on the same random numbers in each call; `n` receives the results. */
 static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size_t width, struct fields copy)
 {
     static struct numbers random_numbers;
@@ -54,7 +54,7 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     kernel(&step);
 }
 
-/* FNV-1a over everything that a scalar kernel ever wrote. */
+/* FNV-1a over everything that scalar kernels have written. */
 static uint64_t hash = 0xcbf29ce484222325u;
 
 static void add_to_hash(const struct numbers *n)
@@ -64,7 +64,7 @@ static void add_to_hash(const struct numbers *n)
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) hash = (hash ^ bits[i]) * 0x100000001b3u;
 }
 
-/* How many of the instruction sets' results differ from the scalar ones, over widths and layouts. */
+/* Counts the results of instruction sets that differ from the scalar ones, over widths and layouts. */
 static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int others, int *differ)
 {
     static struct numbers expected, got;
@@ -97,11 +97,11 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
     for (int i = 0; i < others; i++) check_worst(isa[i].name, scalar->declaration->name, differ[i], 0);
 }
 
-/* ---- the gradients once more -------------------------------------------------------------- */
+/* ---- copies of the gradients -------------------------------------------------------------- */
 
-enum { APART = WIDEST + 3, UNTOUCHED = 12345 }; /* fields of the copy have room between them */
+enum { APART = WIDEST + 3, UNTOUCHED = 12345 }; /* the copy's fields have gaps between them */
 
-/* Numbers of the copy that are not the phase's gradients, or not left alone beside them. */
+/* Counts values of the copy that are not the phase's gradients, or were changed outside of them. */
 static int differing_copies(const struct cell_declaration *c, int phase, const struct fields *in, const float *copy,
                             size_t width)
 {
@@ -118,7 +118,7 @@ static int differing_copies(const struct cell_declaration *c, int phase, const s
     return differ;
 }
 
-/* With a copy all else is as without, and the copy has the gradients of the sums in layouts of its own. */
+/* With a copy, all other results are the same, and the copy has the gradients of the sums in its own layout. */
 static void check_copies(const struct cell_kernels *const *table, const char *name)
 {
     static struct numbers expected, got;
@@ -143,7 +143,7 @@ static void check_copies(const struct cell_kernels *const *table, const char *na
 
 /* ---- the ends of arrays ------------------------------------------------------------------ */
 
-/* The end of a readable page that is followed by one that is not. */
+/* Returns the end of a readable page that is followed by an unreadable one. */
 static char *last_readable(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -153,7 +153,7 @@ static char *last_readable(void)
     return pages + page;
 }
 
-/* All arrays end where memory ends; a kernel that reads or writes further is killed. */
+/* All arrays end at the end of memory: a kernel that reads or writes beyond is killed. */
 static void run_at_the_end(const struct cell_kernels *cell, char *const end[12], size_t width)
 {
     const struct cell_declaration *c = cell->declaration;

@@ -1,8 +1,8 @@
-/* What the results of a record depend on. */
+/* Dependencies of a record's results. */
 #ifndef TESTS_DEPENDS_H
 #define TESTS_DEPENDS_H
 #include <string.h>
-#include "cells/record.h"
+#include "nn/record/record.h"
 
 static inline bool record_depends(const struct node *node, const char *input)
 {
@@ -14,7 +14,7 @@ static inline bool record_depends(const struct node *node, const char *input)
     return false;
 }
 
-/* Does any result depend on the input: must a kernel be given it? */
+/* True if any result depends on the input, so that a kernel must be given it. */
 static inline bool record_uses(const struct record *record, const char *input)
 {
     for (int i = 0; i < record->results; i++)

@@ -1,26 +1,27 @@
-/* The tables of kernels that this machine can run and that must give the bits of the scalar ones. */
+/* The tables of kernels that this machine can run and that must give the scalar bits. */
 #ifndef TESTS_CELLS_ISA_H
 #define TESTS_CELLS_ISA_H
+#include "base/system/processor.h"
 #include "toys.h"
 
 struct isa_table {
     const char *name;
     const struct cell_kernels *const *cells, *const *toys;
-    bool int8_alone; /* the cells have fused steps of int8 weights and nothing else; comes last */
+    bool int8_alone; /* cells have only fused steps with int8 weights; comes last */
 };
 
-/* Ended by a NULL name. */
+/* Fills in the list, terminated by a NULL name. */
 static inline void find_isas(struct isa_table isa[5])
 {
     int count = 0;
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (isa_available(ISA_AVX2))
         isa[count++] = (struct isa_table){"avx2", cells_avx2, toys_avx2, false};
-    if (__builtin_cpu_supports("avx512f")) {
+    if (isa_available(ISA_AVX512)) {
         isa[count++] = (struct isa_table){"avx512", cells_avx512, toys_avx512, false};
         isa[count++] = (struct isa_table){"avx512, two", cells_two_registers, toys_two_registers, false};
     }
-    if (__builtin_cpu_supports("avx512vnni"))
+    if (isa_available(ISA_AVX512_VNNI))
         isa[count++] = (struct isa_table){"avx512_vnni", cells_avx512_vnni, toys_avx512, true};
 #endif
 #ifdef __aarch64__
@@ -29,7 +30,7 @@ static inline void find_isas(struct isa_table isa[5])
     isa[count].name = NULL;
 }
 
-/* Options for all cells: those that have functions of the user's choice get some with numbers. */
+/* Options for all cells; cells with configurable functions get some with parameters. */
 #define SOME_OPTIONS                                                                                            \
     (struct cell_options){ .clip = 1.5f, .input_forget = true,                                                       \
         .function = { { ACTIVATION_HARD_SIGMOID, 0.3f, 0.4f }, { ACTIVATION_SOFTSIGN, 0, 0 }, { ACTIVATION_ELU, 0.7f, 0 } } }

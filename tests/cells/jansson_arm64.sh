@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unpacks Debian's libjansson-dev for arm64 into a folder, by apt-get with lists of its own: the lists, the
-# architectures and the packages of the system stay as they are. Usage: tests/cells/jansson_arm64.sh FOLDER
+# Unpacks Debian's libjansson-dev for arm64 into a folder, with package lists of its own: the lists, architectures and
+# packages of the system do not change. Usage: tests/cells/jansson_arm64.sh FOLDER
 command -v apt-get >/dev/null && command -v dpkg >/dev/null || exit 1
 work=$(mktemp -d) && mkdir -p "$work/lists/partial" "$work/archives/partial" && : >"$work/status" || exit 1
 trap 'rm -r "$work"' EXIT

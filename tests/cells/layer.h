@@ -1,10 +1,10 @@
-/* A recurrent layer of any cell over a whole sequence, in plain loops: matrix products, time loop,
- * weight gradients. It knows a cell by its declaration only. Sums, saved values and the gradients of
- * the sums share their memory, as cells/cell.h allows. A test defines LAYER_REAL, the type of its
- * numbers, before it includes this file; the library has its own, faster layers. */
+/* A recurrent layer of any cell over a whole sequence, in plain loops: matrix products, time loop, weight gradients.
+ * Only the cell's declaration is used. Sums, saved values and the gradients of the sums share memory, as
+ * nn/cells/cell.h allows. A test defines LAYER_REAL, the element type, before it includes this file. The library has
+ * its own, faster layers. */
 #ifndef TESTS_CELLS_LAYER_H
 #define TESTS_CELLS_LAYER_H
-#include "cells/cell.h"
+#include "nn/cells/cell.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +14,15 @@ struct layer_shape {
     size_t T, B, I, H;
 }; /* steps, rows, inputs, units */
 
-/* Everything a layer can be differentiated by; gradients have the same form as values. */
+/* All differentiable tensors of a layer. Gradients have the same form as values. */
 struct layer_tensors {
     real *W;      /* [inputs FROM_X, H, I] */
     real *U;      /* [inputs FROM_H or FROM_INTERMEDIATE, H, H] */
     real *bias;   /* [inputs, H] */
     real *vector; /* [vectors, H] */
     real *x;      /* [T, B, I] */
-    real *start;  /* [states, B, H] the states before the first step */
-    real *all;    /* the same numbers as one array of `count` */
+    real *start;  /* [states, B, H], the states before the first step */
+    real *all;    /* the same values as one array of `count` */
     size_t count;
 };
 
@@ -67,9 +67,9 @@ static inline void add_vector(real *y, const real *x, size_t n)
     for (size_t i = 0; i < n; i++) y[i] += x[i];
 }
 
-/* ---- where things lie ------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------- */
 
-/* Sets the parts of t from t->all; returns how many numbers they take. */
+/* Sets the parts of t from t->all and returns the number of values they need. */
 static inline size_t place_tensors(struct layer_tensors *t, const struct cell_declaration *cell, struct layer_shape s)
 {
     struct {
@@ -94,7 +94,7 @@ static inline real *new_numbers(size_t count)
 {
     real *numbers = calloc(count ? count : 1, sizeof *numbers);
     if (!numbers)
-        abort(); /* a test has nothing better to do */
+        abort(); /* out of memory */
     return numbers;
 }
 
@@ -106,6 +106,7 @@ static inline void make_tensors(struct layer_tensors *t, const struct cell_decla
     place_tensors(t, cell, s);
 }
 
+/* Allocates a layer with all its tensors; layer_free releases it. */
 static inline struct layer *layer_new(const struct cell_kernels *kernels, struct layer_shape s)
 {
     const struct cell_declaration *cell = kernels->declaration;
@@ -140,18 +141,19 @@ static inline size_t state_step(const struct layer *l)
     return l->cell->declaration->states * l->shape.B * l->shape.H;
 }
 
-/* n fields of each row side by side: [B, n, H] of step t */
+/* Returns n fields of each row of step t: [B, n, H]. */
 static inline struct fields rows_of(real *array, size_t t, size_t n, struct layer_shape s)
 {
     return (struct fields){.at = array + t * s.B * n * s.H, .field = s.H, .row = n * s.H};
 }
 
-/* one plane per state: [states, B, H] */
+/* Returns one plane for each state: [states, B, H]. */
 static inline struct fields planes_of(real *array, struct layer_shape s)
 {
     return (struct fields){.at = array, .field = s.B * s.H, .row = s.H};
 }
 
+/* Returns the arguments of a cell's kernel at step t. */
 static inline struct cell_step step_of(const struct layer *l, size_t t)
 {
     const struct cell_declaration *cell = l->cell->declaration;
@@ -177,8 +179,8 @@ static inline struct cell_step step_of(const struct layer *l, size_t t)
 
 /* ---- the products of one step ---------------------------------------------------------- */
 
-/* Visits every product that feeds the inputs of step t: the matrix [H, K], the operand it
- * multiplies [K] and the sum [H] it goes to, for one row, with their gradients. */
+/* Visits every product that feeds the inputs of step t for one row: the matrix [H, K], the operand [K], the sum [H]
+ * that it is added to, and their gradients. */
 struct product {
     real *matrix, *d_matrix;   /* [H, K] */
     real *operand, *d_operand; /* [K] */
@@ -187,6 +189,7 @@ struct product {
 };
 typedef void product_visitor(const struct product *product);
 
+/* Calls `visit` for each product of step t whose operand comes from `source`. */
 static inline void visit_products(struct layer *l, size_t t, unsigned source, product_visitor *visit)
 {
     const struct cell_declaration *cell = l->cell->declaration;
@@ -237,7 +240,7 @@ static inline void add_matrix_gradient(const struct product *p)
 
 /* ---- the time loops -------------------------------------------------------------------- */
 
-/* The part of the sums that needs no state: biases and products with x, for all steps. */
+/* Computes the part of the sums that needs no state, for all steps: biases and products with x. */
 static inline void layer_refill_sums(struct layer *l)
 {
     size_t in_row = l->cell->declaration->inputs * l->shape.H;
@@ -246,7 +249,7 @@ static inline void layer_refill_sums(struct layer *l)
     for (size_t t = 0; t < l->shape.T; t++) visit_products(l, t, FROM_X, add_product);
 }
 
-/* From value to state. */
+/* Computes the states from the values. */
 static inline void layer_forward(struct layer *l)
 {
     memcpy(l->state, l->value.start, state_step(l) * sizeof(real));
@@ -262,7 +265,7 @@ static inline void layer_forward(struct layer *l)
     }
 }
 
-/* Sums over all steps and rows: what a weight that acts on every row gets. */
+/* Sums over all steps and rows: the gradient of a weight that acts on every row. */
 static inline void sum_rows(real *total, const real *rows, size_t row_count, size_t n)
 {
     for (size_t row = 0; row < row_count; row++) add_vector(total, rows + row * n, n);
@@ -283,7 +286,7 @@ static inline void weight_gradients(struct layer *l)
     memcpy(l->gradient.start, l->d_state, state_step(l) * sizeof(real));
 }
 
-/* From d_state[1..T], which holds the gradients of a loss by all states, to gradient. */
+/* Computes the gradients from d_state[1..T], the gradients of a loss with respect to all states. */
 static inline void layer_backward(struct layer *l)
 {
     const struct cell_declaration *cell = l->cell->declaration;

@@ -1,9 +1,9 @@
 /* Prints a record as a plain C function of floats:
  *     void NAME(const float *input, float *result)
- * with inputs and results in the order of the record. It needs <math.h> and sigmoidf(float), and is
- * meant to be read and compiled, not to give the bits of the kernels. */
+ * with inputs and results in the order of the record. The code needs <math.h> and sigmoidf(float). It is for reading
+ * and compiling; its bits differ from the kernels'. */
 #include "tests/cells/depends.h"
-#include "cells/record.h"
+#include "nn/record/record.h"
 
 static void print_operand(FILE *file, const struct node *node)
 {
@@ -44,6 +44,7 @@ static void print_node(FILE *file, const struct node *node)
     fputs(";\n", file);
 }
 
+/* Prints a recorded kernel as a C function. */
 void print_c(FILE *file, const struct record *record)
 {
     int input = 0;

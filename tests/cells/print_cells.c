@@ -1,5 +1,5 @@
-/* print_cells c | stablehlo: the library's and the tests' cells, printed from their records, for
- * check_printed.c. Part of the tests: users get `unroll export`. */
+/* print_cells c | stablehlo: prints the cells of the library and of the tests from their records, for check_printed.c.
+ * Part of the tests; users have `unroll export`. */
 #include "toys.h"
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void print_as_c(const struct record *record) { print_c(stdout, record); }
 
 static void print_as_stablehlo(const struct record *record) { print_stablehlo(stdout, record, "8x128xf32"); }
 
-/* So that a program that compiles the printed C can find the functions by name. */
+/* Prints a table entry, so that a program that compiles the printed C can find the functions by name. */
 static void print_entry(const struct record *record) { printf("    { \"%s\", %s },\n", record->name, record->name); }
 
 int main(int count, char **word)

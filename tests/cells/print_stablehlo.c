@@ -1,7 +1,7 @@
-/* Prints a record as a StableHLO function in the generic form of MLIR. Values are %v<number>;
- * a multiply-add becomes %m<number> = a * b and %v<number> = %m<number> + c, a comparison
- * %m<number> of i1 and its conversion %v<number>. */
-#include "cells/record.h"
+/* Prints a record as a StableHLO function in MLIR's generic form. Values are %v<number>. A multiply-add becomes
+ * %m<number> = a * b and %v<number> = %m<number> + c; a comparison becomes %m<number> of type i1 and its conversion
+ * %v<number>. */
+#include "nn/record/record.h"
 #include <string.h>
 
 static const char *const operation[NODE_KINDS] = {
@@ -16,7 +16,7 @@ static void print_constant(FILE *file, const struct node *node, const char *tens
             node->number, node->constant, tensor, tensor);
 }
 
-/* An operation of two values %v. The letters name the results: %v, or %m between two lines. */
+/* Prints an operation on two values. The letters select %v, or %m for intermediate results. */
 static void print_binary(FILE *file, char letter, int number, const char *name, char letter_a, int a, int b,
                          const char *tensor)
 {
@@ -24,7 +24,8 @@ static void print_binary(FILE *file, char letter, int number, const char *name, 
             number, name, letter_a, a, b, tensor, tensor, tensor);
 }
 
-/* "8x128xf32" with the element type i1: the shape is what comes before the last x. */
+/* Prints a comparison. Its type is the tensor's with the element type i1: the shape is what precedes the last x of
+ * "8x128xf32". */
 static void print_less(FILE *file, const struct node *node, const char *tensor)
 {
     const char *last = strrchr(tensor, 'x');

@@ -1,11 +1,10 @@
-/* A cell that exists in the tests only: it has every part that a cell can declare. That it runs
- * everywhere shows that nothing outside the cell's own file knows a cell by name.
+/* A test cell with every part that a cell can declare. Since it runs everywhere, no code outside the cell's own file
+ * depends on a cell's name.
  *
  *     l  = tanh(clip(W_u x + U_u h + b_u + p m))
  *     s  = sigmoid(W_s x + U_s l + b_s),  e = U_e h + b_e
  *     h' = s e + m
- *     m' = s m
- */
+ *     m' = s m */
 #define CELL                  toy
 #define STATES(STATE)         STATE(h) STATE(m)
 #define OPTIONS(OPTION)       OPTION(clip)
@@ -15,7 +14,7 @@
 #define INTERMEDIATES(INTERMEDIATE)           INTERMEDIATE(l)
 #define GATE_INPUTS_2(INPUT)  INPUT(s, FROM_X | FROM_INTERMEDIATE) INPUT(e, FROM_H)
 #define SAVED_2(VALUE)        VALUE(s) VALUE(e)
-#include "cells/cell_begin.h"
+#include "nn/cells/cell_begin.h"
 
 FORWARD(v)
 {
@@ -50,4 +49,4 @@ BACKWARD(v, d)
     d->state.m = v_fma(d_u, v->vector.p, d->state.m);
 }
 
-#include "cells/cell_end.h"
+#include "nn/cells/cell_end.h"

@@ -1,6 +1,6 @@
-/* A cell of the tests only: every activation of v_activation.h as a state of its own, so that the
- * checks of cells are checks of them. alpha = 0.3, beta = 0.7. */
-#include "cells/v/v_activation.h"
+/* A test cell with every activation of v_activation.h as a state of its own, so that the checks of cells also check
+ * them. alpha = 0.3, beta = 0.7. */
+#include "nn/vector/v_activation.h"
 
 #define CELL                toy_activations
 #define GATE_INPUTS(INPUT)                                                                      \
@@ -11,8 +11,8 @@
 #define STATES(STATE)                                                                           \
     STATE(softsign) STATE(relu) STATE(tanh) STATE(sigmoid) STATE(affine) STATE(leaky_relu)       \
     STATE(thresholded_relu) STATE(scaled_tanh) STATE(hard_sigmoid) STATE(elu) STATE(softplus)
-#define SAVED(VALUE) /* nothing: slopes come from the values */
-#include "cells/cell_begin.h"
+#define SAVED(VALUE) /* none: slopes are computed from the values */
+#include "nn/cells/cell_begin.h"
 
 #define APPLY(name) v->next.name = v_##name##_of(v->in.name, v_const(0.3f), v_const(0.7f));
 #define SLOPE(name) \
@@ -25,4 +25,4 @@ BACKWARD(v, d)
     ALL_ACTIVATIONS(SLOPE)
 }
 
-#include "cells/cell_end.h"
+#include "nn/cells/cell_end.h"

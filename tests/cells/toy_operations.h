@@ -1,13 +1,12 @@
-/* A cell of the tests only, made of the operations that the other cells leave out.
+/* A test cell with the operations that other cells do not use.
  *
  *     e' = exp(min(1, a)),  l' = log(1 + b b),  q' = a / (1 + |b|),  r' = sqrt(1 + a a)
- *     a = W_a x + U_a e + b_a,  b = W_b x + b_b
- */
+ *     a = W_a x + U_a e + b_a,  b = W_b x + b_b */
 #define CELL                toy_operations
 #define GATE_INPUTS(INPUT)  INPUT(a, FROM_X | FROM_H) INPUT(b, FROM_X)
 #define STATES(STATE)       STATE(e) STATE(l) STATE(q) STATE(r)
 #define SAVED(VALUE)        VALUE(a) VALUE(b)
-#include "cells/cell_begin.h"
+#include "nn/cells/cell_begin.h"
 
 FORWARD(v)
 {
@@ -31,4 +30,4 @@ BACKWARD(v, d)
     d->in.b = v_sub(d_l, v_mul(v_mul(d_q, v->next.q), sign_b));
 }
 
-#include "cells/cell_end.h"
+#include "nn/cells/cell_end.h"

@@ -1,7 +1,7 @@
-/* The records of the tests' cells, and of one that is wrong on purpose. */
+/* The records of the test cells, and of an intentionally wrong one. */
 #include "toys.h"
-#include "cells/v/v_record.h"
-#define CELL_USER "cells/cell_record.h"
+#include "nn/vector/v_record.h"
+#define CELL_USER "nn/record/cell_record.h"
 #include "toy_table.h"
 #include "toy_wrong.h"
 

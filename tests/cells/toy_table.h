@@ -1,4 +1,4 @@
-/* The tests' own cell table, used like cells/cell_table.h. */
+/* The table of test cells, used like nn/cells/cell_table.h. */
 #include "toy.h"
 #include "toy_operations.h"
 #include "toy_activations.h"

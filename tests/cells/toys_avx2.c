@@ -1,8 +1,8 @@
-/* The tests' cells for AVX2. */
+/* The test cells for AVX2. */
 #include "toys.h"
-#include "cells/v/v_avx2.h"
-#include "cells/v/v_low_precision.h"
-#define CELL_USER "cells/cell_loops.h"
+#include "nn/vector/v_avx2.h"
+#include "nn/vector/v_low_precision.h"
+#define CELL_USER "nn/cells/step/cell_loops.h"
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,

@@ -1,7 +1,7 @@
-/* The tests' cells for one double at a time. */
+/* The test cells for one double at a time. */
 #include "toys.h"
-#include "cells/v/v_f64.h"
-#define CELL_USER "cells/cell_loops.h"
+#include "nn/vector/v_f64.h"
+#define CELL_USER "nn/cells/step/cell_loops.h"
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,

@@ -1,10 +1,10 @@
-/* The tests' cells and the library's with a V of two AVX-512 registers, wider than a tile: pointwise only. */
+/* The cells of the tests and of the library with a V of two AVX-512 registers, wider than a tile: pointwise only. */
 #include "toys.h"
-#include "cells/v/v_avx512x2.h"
-#include "cells/v/v_low_precision.h"
+#include "nn/vector/v_avx512x2.h"
+#include "nn/vector/v_low_precision.h"
 #define CELL_POINTWISE
-#define CELL_USER "cells/cell_loops.h"
-#include "cells/cell_table.h"
+#define CELL_USER "nn/cells/step/cell_loops.h"
+#include "nn/cells/cell_table.h"
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,

@@ -1,8 +1,7 @@
-/* One row of units of one cell, its numbers found by the names that records use. Fields lie side by
- * side as planes of `UNITS` numbers. */
+/* A row of units of one cell, with arrays named as in records. Fields are consecutive planes of UNITS values. */
 #ifndef TESTS_CELLS_UNIT_H
 #define TESTS_CELLS_UNIT_H
-#include "cells/cell.h"
+#include "nn/cells/cell.h"
 #include <string.h>
 
 enum { UNIT_FIELDS = 12, UNITS = 40 };
@@ -39,7 +38,7 @@ static inline struct cell_step unit_step(struct unit *unit, size_t width)
                     .function = {{ACTIVATION_SIGMOID, 0, 0}, {ACTIVATION_TANH, 0, 0}, {ACTIVATION_TANH, 0, 0}}}};
 }
 
-/* The numbers called "state_c" or "d_in_r", one for each unit (one for an option), or NULL. */
+/* Returns the array named "state_c" or "d_in_r", with one value for each unit (one for an option), or NULL. */
 static inline float *unit_named(struct unit *unit, const struct cell_declaration *cell, const char *name)
 {
     struct unit_numbers *n = &unit->value;

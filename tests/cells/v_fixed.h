@@ -1,7 +1,6 @@
-/* V is a 16-bit fixed-point number, Q3.12 unless FIXED_BITS says otherwise: simulates a cell whose
- * every value has this one format. Arrays stay floats, so that the matrix products and the time
- * loop are the same. Meant for forward: gradients do not fit the format. It has no infinities, no
- * NaN (which becomes the lowest number), and everything saturates. */
+/* V as a 16-bit fixed-point number, Q3.12 unless FIXED_BITS is defined: simulates a cell with this format for every
+ * value. Arrays remain floats, so that matrix products and the time loop do not change. Intended for forward: gradients
+ * do not fit the format. All operations saturate. There are no infinities, and NaN becomes the lowest value. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +12,7 @@ typedef float v_element;
 #define V_WIDTH    1
 #define CELL_CODE  static inline __attribute__((always_inline, unused))
 #ifndef FIXED_BITS
-#define FIXED_BITS 12       /* of the fraction */
+#define FIXED_BITS 12       /* fraction bits */
 #endif
 
 CELL_CODE V v_saturated(int64_t q)
@@ -31,7 +30,7 @@ CELL_CODE V v_rounded(double x)
 
 CELL_CODE double v_number(V a) { return (double)a.q / (1 << FIXED_BITS); }
 
-/* A product is rounded half up, a multiply-add once at its end, as a hardware MAC does. */
+/* Rounds a product half up, and a multiply-add once at its end, as a hardware MAC does. */
 CELL_CODE V v_fma(V a, V b, V c)
 {
     int64_t sum = (int64_t)a.q * b.q + (int64_t)c.q * (1 << FIXED_BITS);
@@ -61,4 +60,4 @@ CELL_CODE V v_log(V a) { return v_rounded(log(v_number(a))); }
 CELL_CODE V v_sigmoid(V a) { return v_rounded(1 / (1 + exp(-v_number(a)))); }
 CELL_CODE V v_tanh(V a) { return v_rounded(tanh(v_number(a))); }
 
-#include "cells/v/v_derived.h"
+#include "nn/vector/v_derived.h"

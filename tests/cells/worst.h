@@ -1,12 +1,11 @@
-/* What the checks of cells share: repeatable random numbers, and the worst of many errors as one
- * check with one line. */
+/* Shared by the checks of cells: repeatable random values, and the largest of many errors as a single check. */
 #ifndef TESTS_CELLS_WORST_H
 #define TESTS_CELLS_WORST_H
 #include "../check.h"
 #include <math.h>
 #include <stdint.h>
 
-/* The same numbers in [-1, 1) in every run (splitmix64, Steele, Lea and Flood 2014). */
+/* Returns random values in [-1, 1), the same in every run (splitmix64, Steele, Lea and Flood 2014). */
 static inline double random_number(uint64_t *seed)
 {
     uint64_t z = *seed += 0x9e3779b97f4a7c15u;
@@ -15,10 +14,10 @@ static inline double random_number(uint64_t *seed)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-52 - 1;
 }
 
-/* The larger one; a NaN is worse than any number and stays (fmax would drop it). */
+/* Returns the larger value, or NaN if either is NaN (fmax would drop it). */
 static inline double worse(double a, double b) { return b <= a || isnan(a) ? a : b; }
 
-/* A NaN is more than anything allowed. */
+/* Checks that the worst error is allowed; NaN never is. */
 static inline void check_worst(const char *what, const char *subject, double worst, double allowed)
 {
     if (CHECK(worst <= allowed, "%s, %s: worst %.2e, allowed %.2e", what, subject, worst, allowed))

@@ -1,6 +1,6 @@
-"""Reads the TensorBoard events of a directory by the format's description alone, with Python's library alone:
-lengths, masked CRC-32C sums and the fields of the messages. Prints "tag step value" for each scalar of the
-run, without those that a later file declares invalid, and fails on anything that it does not know."""
+"""Reads the TensorBoard events of a directory, implemented from the description of the format with Python's standard
+library: lengths, masked CRC-32C sums and the fields of the messages. Prints "tag step value" for each scalar of the
+run, without those that a later file invalidates, and fails on unknown content."""
 import glob
 import struct
 import sys

@@ -1,6 +1,6 @@
 #!/bin/bash
-# `unroll export --to c99` as users meet it: the report, the object of --json, what is refused with which exit
-# code, and that nothing is left behind. What the C computes is tests/export's.
+# `unroll export --to c99` from the user's side: the report, the object of --json, which errors are reported with which
+# exit code, and that no files remain. What the C code computes is tested in tests/export.
 #     tests/cli/test_c99.sh BINARY
 # test: args=$B/unroll; seconds=15
 set -u
@@ -15,7 +15,7 @@ holds() {
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $name"; fi
 }
-# refuses NAME EXIT_CODE WORD OPTIONS...: with a sentence and a fix or a reason, and no files.
+# refuses NAME EXIT_CODE WORD OPTIONS...: fails with a message that has a fix or a reason, and writes no files
 refuses() {
     local name=$1 code=$2 word=$3
     shift 3
@@ -47,13 +47,13 @@ assert o["multiply_accumulates"] > 0 and o["weight_bytes"] > o["multiply_accumul
 else
     skipped=$((skipped + 1))
 fi
-# tokens of 0 .. 3, [20], as an .npy
+# Tokens 0 .. 3, [20], as an .npy.
 {
     printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (20,), }"
     for i in $(seq 5); do printf '\000\000\000\000\001\000\000\000\002\000\000\000\003\000\000\000'; done
 } >tokens.npy
 "$binary" export run --to c99 --dtype int8 -o c --calibrate tokens.npy >out 2>err
-holds "what integers cost" grep -qE '^cost: .* 20 steps: noise [0-9.]+ dB .* loss [0-9.]+, not [0-9.]+ nats$' out
+holds "what integers cost" grep -qE '^cost: .* 20 steps: noise [0-9.]+ dB .* loss [0-9.]+ instead of [0-9.]+ nats$' out
 "$binary" export run --to c99 --dtype int8 -o c --calibrate tokens.npy --json >out 2>err
 holds "what integers cost, as JSON" grep -q '"loss_of_integers"' out
 holds "the header has the prefix" \

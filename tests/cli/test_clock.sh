@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a user waits for: the first loss, the end of --for, of a validation that is interrupted. For a quiet machine.
+# How long a user waits: for the first loss, for the end of --for, for an interrupted validation. For a quiet machine.
 #     tests/cli/test_clock.sh BINARY
 # test: kinds=timed-plain; args=$B/unroll; alone; seconds=10
 binary=$(realpath "$1") || exit 2

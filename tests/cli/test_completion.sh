@@ -1,5 +1,5 @@
 #!/bin/bash
-# The completion scripts in the shells that they are for: subcommands, options, values, files.
+# The completion scripts in their shells: subcommands, options, values, files.
 #     tests/cli/test_completion.sh BINARY
 # test: args=$B/unroll
 set -u
@@ -18,7 +18,7 @@ unroll() { "$binary" "$@"; }
 mkdir "two words" && touch "two words/a b.txt" book.txt
 for shell in bash zsh fish; do unroll completion $shell >completion.$shell; done
 
-# Each option of each command is in each script as often as in the help.
+# Each option of each command occurs in each script as often as in the help.
 for shell in bash zsh fish; do
     missing=
     for option in $(for command in $(unroll help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do

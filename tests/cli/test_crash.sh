@@ -1,8 +1,8 @@
 #!/bin/bash
-# Nothing is lost: a training that is killed with SIGKILL again and again, and goes on each time from what is
-# there, ends with the weights of one that was never disturbed, byte for byte. Moments are random but seeded.
+# Nothing is lost: a training that is repeatedly killed with SIGKILL and resumed ends with the same weights, byte for
+# byte, as one that was never interrupted. The moments are random but seeded.
 #     tests/cli/test_crash.sh BINARY      KILLS=200 for a longer test, SEED=N for other moments
-# Then a disk that is full in the middle of a checkpoint. Not a test of signals that can be caught.
+# Then a disk that fills up during a checkpoint. Signals that can be caught are not tested here.
 # test: args=$B/unroll; seconds=30
 set -u
 
@@ -24,7 +24,7 @@ holds() { local name=$1; shift; if "$@"; then pass; else miss "$name: $*"; fi; }
 for line in $(seq 300); do
     echo "line $line: the sea is wide, the sea is deep, and $((line * 7 % 31)) ships sail"
 done > text.txt
-# Every second step is saved, so that most of the time goes into checkpoints.
+# Every second step is saved, so that most of the time is spent on checkpoints.
 settings="--hidden 12 --layers 2 --batch 4 --bptt 16 --dropout 0.2 --threads 1 --seed 5 --schedule plateau
           --validate-every 50 --save-every 2 --steps 400 --quiet"
 "$binary" train text.txt $settings --out straight || exit 2
@@ -34,7 +34,7 @@ leftovers() { find "$1" -name '*.tmp' -o -name '*.tmp.*' -o -name '*.old' | wc -
 
 # ---- killed again and again ----
 
-# go: begins the run, or goes on with it, in the background
+# go: starts or resumes the run in the background
 go() {
     if [ -e run/config.json ]; then
         "$binary" train --resume run --quiet > output 2> message &
@@ -54,7 +54,7 @@ while [ "$killed" -lt "$kills" ]; do
     if [ $status -eq 137 ]; then
         killed=$((killed + 1))
         [ ! -e run ] || [ "$(leftovers run)" -eq 0 ] || inside=$((inside + 1))
-    elif [ $status -eq 0 ]; then        # it came to its end: another run for the rest of the kills
+    elif [ $status -eq 0 ]; then        # finished: another run for the remaining kills
         same_weights run
         rm -rf run
     else
@@ -70,7 +70,7 @@ holds "nothing unfinished is left" test "$(leftovers run)" -eq 0
 holds "kills were inside writes" test "$inside" -gt 0
 echo "$killed kills, $inside of them left an unfinished write"
 
-# ---- leftovers of processes that are dead ----
+# ---- leftovers of dead processes ----
 
 mkdir run/ckpt/step-7.tmp.99999 && echo part > run/ckpt/step-7.tmp.99999/model.safetensors
 echo part | tee run/.model.safetensors.tmp.99999 > run/config.json.tmp
@@ -83,7 +83,7 @@ same_weights begun
 
 # ---- a full disk ----
 
-# fills NAME: the run ends with 5, says why, keeps whole checkpoints only, and goes on when there is room
+# fills NAME: the run exits with 5 and the reason, keeps only complete checkpoints, and resumes when there is space
 fills() {
     holds "$1 is a failure of resources" test "$2" -eq 5
     holds "$1 has a message" grep -q "^error: cannot write '.*': $3" message

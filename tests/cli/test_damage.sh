@@ -1,7 +1,7 @@
 #!/bin/bash
-# A run whose files are damaged, mixed or gone is never trained on from other weights or settings in silence: it is
-# refused and stays as it is, or goes on from a checkpoint that is whole to the files of a run that was never damaged, byte
-# for byte. Files as such are tests/train/test_corruption.c's.
+# A run with damaged, mixed or missing files is never silently resumed with other weights or settings. Either it is
+# refused and remains unchanged, or it resumes from a complete checkpoint and produces the files of an undamaged run,
+# byte for byte. Single files are tested in tests/train/test_corruption.c.
 #     tests/cli/test_damage.sh BINARY      CORRUPTIONS=500 for a longer test, SEED=N for others
 # test: args=$B/unroll
 set -u
@@ -23,7 +23,7 @@ train() { "$binary" train "$@" --quiet > output 2> message; }
 said() { grep -q -- "$1" message; }
 
 for line in $(seq 200); do echo "line $line: $((line * 7 % 31)) ships sail on the deep sea"; done > text.txt
-rev text.txt > back.txt            # the better the network knows the text, the worse it reads it backwards: step 10 is best
+rev text.txt > back.txt            # the better the network fits the text, the worse it predicts the reverse: step 10 is best
 settings="--hidden 8 --layers 1 --batch 4 --bptt 8 --threads 1 --seed 5 --schedule constant --lr 0.1 --warmup 0 --keep 3
           --save-every 10 --validate-every 10 --val $place/back.txt"
 train "$place/text.txt" $settings --steps 20 --out run || { cat message; exit 2; }
@@ -39,9 +39,9 @@ done
 holds "there are two checkpoints" test "$(ls run/ckpt | tr '\n' ' ')" = "step-10 step-20 "
 holds "the first is the best" cmp -s run/model.safetensors run/ckpt/step-10/model.safetensors
 
-# ---- damage by chance ----
+# ---- random damage ----
 
-# judge NAME [damaged]: resumes hurt/; if damaged, in words that say so
+# judge NAME [damaged]: resumes hurt/; if damaged, a message must name the damage
 judge() {
     rm -rf before && cp -r hurt before
     train --resume hurt --steps 24
@@ -82,10 +82,10 @@ for number in $(seq "$corruptions"); do
     judge "corruption $number, $kind of $file" $(case $file in ./ckpt/step-20/*) cmp -s run/$file hurt/$file || echo damaged;; esac)
 done
 
-# ---- damage by hand ----
+# ---- specific damage ----
 
 hurt() { rm -rf hurt && cp -r run hurt; }
-# refused NAME WORDS: a resume of hurt/ exits with 3, says so and changes nothing
+# refused NAME WORDS: resuming hurt/ exits with 3 and a message with WORDS, and changes nothing
 refused() {
     rm -rf before && cp -r hurt before
     train --resume hurt --steps 24
@@ -100,14 +100,14 @@ holds "an empty checkpoint is said" said "^damaged: cannot open 'hurt/ckpt/step-
 for command in "sample hurt --length 5" "eval hurt text.txt" "inspect hurt" "export hurt --to torch -o exported"; do
     hurt; mkdir hurt/ckpt/step-99
     "$binary" $command > found 2> message; holds "${command%% *} of it" test $? -eq 0
-    holds "${command%% *} says so" said "^taken instead: 'hurt/ckpt/step-20'"
-    "$binary" ${command/hurt/run} > expected 2> message; holds "${command%% *} is the same" cmp -s found expected
+    holds "${command%% *} says so" said "^used instead: 'hurt/ckpt/step-20'"
+    "$binary" ${command/hurt/run} > expected 2> message; holds "${command%% *} is the same" cmp -s <(sed 's/\bhurt\b/run/g' found) expected
 done
 
 hurt; rm hurt/ckpt/step-10/optim.safetensors; : > hurt/ckpt/step-20/model.safetensors
-refused "no checkpoint is whole" "none of the checkpoints of 'hurt' is whole"
+refused "no checkpoint is whole" "all checkpoints of 'hurt' are damaged"
 "$binary" inspect hurt > output 2> message
-holds "its last weights are taken" said "^taken instead: 'hurt/model.safetensors'"
+holds "its last weights are taken" said "^used instead: 'hurt/model.safetensors'"
 rm hurt/model.safetensors; "$binary" inspect hurt > output 2> message
 holds "without them there are none" test $? -eq 3
 hurt; mv hurt/ckpt/step-10 aside; mv hurt/ckpt/step-20 hurt/ckpt/step-10; mv aside hurt/ckpt/step-20
@@ -120,14 +120,14 @@ refused "the best is another" "^damaged: 'hurt/ckpt/step-10' holds the checkpoin
 holds "then the newest is taken" said "the newest weights, of step 20"
 
 hurt; rm -r hurt/ckpt
-refused "no checkpoints" "the checkpoints of 'hurt' are gone"
+refused "no checkpoints" "the checkpoints of 'hurt' are missing"
 hurt; rm -r hurt/ckpt/*
-refused "no checkpoints of a run that has ended" "the checkpoints of 'hurt' are gone"
+refused "no checkpoints of a run that has ended" "the checkpoints of 'hurt' are missing"
 rm hurt/model.safetensors
-refused "no checkpoints of a run that had some" "the checkpoints of 'hurt' are gone"
+refused "no checkpoints of a run that had some" "the checkpoints of 'hurt' are missing"
 grep -v '"checkpoint"' run/metrics.jsonl > hurt/metrics.jsonl
 judge "a run that was killed before its first checkpoint"
-holds "it begins again, and says so" said "has no checkpoint yet: it begins again at step 0"
+holds "it begins again, and says so" said "has no checkpoint yet: it starts again at step 0"
 
 hurt; cp other/config.json hurt
 refused_settings() {
@@ -138,12 +138,12 @@ refused_settings() {
 }
 refused_settings "settings of another run" 0.2
 hurt; sed -i 's/"lr": 0.1/"lr": 0.3/' hurt/config.json
-refused "another rate in the settings" "hurt/config.json is not as it was saved"
+refused "another rate in the settings" "hurt/config.json was changed after it was saved"
 sed -i '/"checksum"/d' hurt/config.json
 refused_settings "another rate without a checksum" 0.3
 hurt; sed -i '/"checksum"/d' hurt/config.json; judge "settings without a checksum"
 hurt; rm hurt/metrics.jsonl; judge "lost metrics"
-holds "which is said" said "holds nothing of the steps up to 20"
+holds "which is said" said "has no reports up to step 20"
 hurt; sed -i '0,/"val_loss":[0-9]/s//"val_loss":9/' hurt/metrics.jsonl
 refused "another number in the metrics" "metrics.jsonl: line [0-9]* is damaged"
 holds "no curves of it" test "$("$binary" plot hurt 2>&1 | grep -c 'line [0-9]* is damaged')" -eq 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Joules of trainings: from watts that are given, from counters of a made-up kernel that go round, from none; each machine
-# counted once however many ranks it has. Usage: test_energy.sh build/unroll
+# Joules of trainings, from given watts, from counters of a fake kernel that wrap around, or from none. Each machine is
+# counted once, whatever its number of ranks. Usage: test_energy.sh build/unroll
 # test: args=$B/unroll
 unroll=$(realpath "$1")
 . "$(dirname "$(realpath "$0")")/../mpi/checks.sh" test_energy
@@ -28,9 +28,9 @@ rm -rf run
 "$unroll" "${train[@]}" --steps 1000000000 >log 2>&1 &
 job=$!
 for i in $(seq 2400); do [ -s run/metrics.jsonl ] && break; sleep 0.05; done
-echo 2000000 >kernel/intel-rapl:0/energy_uj     # it went round: 2.32885 J
+echo 2000000 >kernel/intel-rapl:0/energy_uj     # it wrapped around: 2.32885 J
 echo 1500000 >kernel/intel-rapl:0:1/energy_uj   # .5 J
-echo 9000000 >kernel/intel-rapl:0:0/energy_uj   # of the package already
+echo 9000000 >kernel/intel-rapl:0:0/energy_uj   # already included in the package
 for i in $(seq 2400); do [ "$(last joules)" = 2.82885 ] && break; sleep 0.05; done
 kill -TERM $job
 wait $job

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the examples that end the help of each command, as they are printed, in a folder that has the files they name.
-# The help of train fits on a screen, and other groups of its options are printed on request.
+# Runs the examples at the end of each command's help, as printed, in a folder with the files they name. The help of
+# train fits on a screen; other groups of its options are printed on request.
 #     tests/cli/test_examples.sh BINARY VECTORS
 # test: args=$B/unroll tests/vectors; seconds=20
 set -u
@@ -50,7 +50,7 @@ awk 'BEGIN { print "day,sold"; for (i = 0; i < 150; i++) printf "%d,%.3f\n", i, 
 cp "$vectors/import/half.safetensors" torch.safetensors
 cp "$vectors/import/half.npz" x.npz
 
-# ---- examples: short trainings, otherwise word for word ----
+# ---- examples: trainings are shortened, the rest is verbatim ----
 
 export UNROLL_HIDDEN=16 UNROLL_LAYERS=1 UNROLL_THREADS=1 HOME=$place
 run() {                 # COMMAND NUMBER
@@ -77,6 +77,16 @@ both import
 width=$(unroll inspect lstm.safetensors --json | tail -n 1 | grep -oE '"input": ?[0-9]+' | grep -oE '[0-9]+')
 awk -v n="$width" 'BEGIN { for (t = 0; t < 5; t++) for (i = 1; i <= n; i++) printf "%.2f%s", i / (t + 2), i < n ? "," : "\n" }' >frames.csv
 both stream
+serves() {              # NUMBER: starts, listens, stops in order
+    local line server
+    line=$(unroll serve --help | sed '1,/^Examples:/d' | grep '^  [^ ]' | sed -n "$1p")
+    UNROLL_PORT=0 ${line#  } 2>message & server=$!
+    until grep -q -e 'listening on' -e 'has no server' message || ! kill -0 $server 2>/dev/null; do sleep 0.05; done
+    kill -TERM $server 2>/dev/null; wait $server
+    local status=$?
+    grep -q 'has no server' message || holds "${line#  } ends in order ($(cat message))" test $status = 0
+}
+serves 1; serves 2
 holds "outputs of a stream" test -s outputs.f32
 both plot
 holds "a picture" grep -q '^<svg' curves.svg
@@ -88,7 +98,7 @@ else
     skipped=$((skipped + 1)); echo "skipped: there is no mpirun for the examples of launch"
 fi
 
-# Every command's help ends with two, and so does the manual page.
+# Every command's help, and the manual page, ends with two examples.
 for command in $(unroll help | sed -n '/^usage:/,/^unroll COMMAND/ s/^  \([a-z]*\)  .*/\1/p'); do
     holds "$command has two examples" test "$(unroll $command --help | sed '1,/^Examples:/d' | grep -c '^  [^ ]')" = 2
     holds "the manual page has them" grep -qF "$(unroll $command --help | sed '1,/^Examples:/d; s/^  //; s/-/\\-/g' | head -n 1)" <(unroll man)

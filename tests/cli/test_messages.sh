@@ -1,8 +1,8 @@
 #!/bin/bash
-# The most likely mistakes of users (mistakes.txt) and what the command prints about each: messages.txt is to be read.
-#     tests/cli/test_messages.sh BINARY       with UPDATE=1: writes messages.txt again
-# Lines about the data and the weights that come before an error are left out.
-# Each mistake is refused, with a line that names the cause and a line with a fix, and without traces in the folder.
+# The most likely mistakes of users (mistakes.txt) and what the command prints for each (messages.txt, for review).
+#     tests/cli/test_messages.sh BINARY       with UPDATE=1: rewrites messages.txt
+# Lines about data and weights that precede an error are omitted. Each mistake is refused with a line that names the
+# cause and a line with a fix, and leaves no files.
 # test: args=$B/unroll; seconds=15
 set -u
 binary=$(realpath "$1") || exit 2
@@ -63,7 +63,7 @@ while read -r line; do
     case $line in '#'*) printf '\n%s\n' "$line"; continue ;; esac
     timeout 20 bash -c "$line" >output 2>message </dev/null
     printf '\n$ %s\n[%d]\n' "$line" $?
-    sed -e "s|$place/work|HERE|g" -e '/^[a-z\/]*: the \(best\|newest\) weights, of step /d' -e '/^note: /d' -e '/^task /d' message
+    sed -e "s|$place/work|HERE|g" -e '/^[a-z\/]*: the \(best\|newest\) weights, of step /d' -e '/^note: /d' -e '/^task /d' -e '/^\(data\|rows\|columns\|order\|missing\): /d' message
 done <"$here/mistakes.txt" >found
 rm -f output message
 ls -R | sed '/^found$/d' >after

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Numbers that users type. Every option that takes one, as the help has it, refuses what is no number or outside of its
-# range, and says the range; so do variables and the file of --config. And nothing but src/base/number.c reads numbers.
+# Numbers that users type. Every option with a number, as listed in the help, refuses invalid numbers and numbers out of
+# range, and prints the range; so do variables and the file of --config. All numbers are parsed by src/base/number.c.
 #     tests/cli/test_numbers.sh BINARY          run in the root of the sources
 # test: args=$B/unroll
 set -u
@@ -26,7 +26,7 @@ refuses() {             # RANGE COMMAND ARGUMENTS...
     judge "unroll $*" "$range" $?
 }
 
-# "COMMAND --OPTION LEAST MOST" of each option whose help ends with a range in brackets; - : there is no upper end.
+# "COMMAND --OPTION LEAST MOST" for each option whose help ends with a range in brackets; - : no upper limit
 options_with_numbers() {
     for command in $("$binary" help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
         "$binary" "$command" --help all | awk -v command="$command" '
@@ -40,22 +40,25 @@ options_with_numbers() {
     done | sort -k 2,2 -u
 }
 options_with_numbers > options
-hyperparameters=$(grep -ohE '\bH\([a-z0-9]+, [0-9s]' "$sources"/src/optim/*.h | cut -d, -f1 | sort -u | wc -l)
-of_tasks=$(($(cat "$sources"/src/tasks/*.c | grep -c '^ *\.min = ') +
-            $(cat "$sources"/src/tasks/*.[ch] | grep -oE 'RECIPE_NUMBER\([a-z]+, [0-9]+' | sort -u | wc -l)))
-numeric=$(($(grep -c 'RANGE(' "$sources/cli/option_table.h") + hyperparameters + of_tasks))
+hyperparameters=$(grep -ohE '\bH\([a-z0-9]+, [0-9s]' "$sources"/src/nn/optim/*.h | cut -d, -f1 | sort -u | wc -l)
+of_tasks=$(cat "$sources"/src/tasks/*.[ch] "$sources"/src/tasks/examples/*.[ch] | awk '
+    match($0, /\.name = "[a-z_]+"/) { name = substr($0, RSTART + 9, RLENGTH - 10) }
+    /^ *\.min = / { print name }
+    match($0, /RECIPE_NUMBER\([a-z]+, [0-9]/) { print substr($0, RSTART + 14, RLENGTH - 17) }' | sort -u |
+    while read -r name; do grep -q "\"$name\",.*RANGE(" "$sources/cli/options/option_table.h" || echo "$name"; done | wc -l)
+numeric=$(($(grep -c 'RANGE(' "$sources/cli/options/option_table.h") + hyperparameters + of_tasks))
 [ "$(wc -l < options)" -eq "$numeric" ] || { failed=$((failed + 1)); echo "FAILED the help has ranges of $(wc -l < options) options, not of $numeric"; }
 
 while read -r command option least most; do
     range="from $least to $most"
     [ "$most" = - ] && range="at least $least"
     for value in 99999999999999999999 -1 1x '' ' 1' 0x10 nan 1e999; do
-        [ "$value" != -1 ] || [ "${least#-}" = "$least" ] || continue # it is inside
+        [ "$value" != -1 ] || [ "${least#-}" = "$least" ] || continue # within the range
         refuses "$range" "$command" "$option" "$value"
     done
 done < options
 
-# Lists of numbers, each of which may be wrong; mesh, GPU and functions have no range in the table.
+# Lists of numbers, any of which may be wrong; the table has no range for mesh, GPU and functions.
 for value in 64 64,1,1 64,1x 4294967297,1 99999999999,1 0,1 64,-1 ' 64,1' 64,0x1 64, ,1; do
     refuses "whole numbers from 1 to 1048576" export m --to stablehlo -o o --program "$value"
 done
@@ -81,10 +84,10 @@ done
 echo '{"seed": 99999999999999999999}' > config
 refuses "too big integer" train text --config config
 
-# No other reader of numbers: of these functions none takes a range, and most wrap or read on over what they don't know.
+# No other parser of numbers: these functions do not check ranges, and most of them wrap around or accept trailing text.
 cd "$sources" || exit 2
 others=$(grep -rnE '\b(sscanf|ato[fil]|atoll|strto(f|d|ld|l|ll|ul|ull|imax|umax))\(|int[0-9]*(_t)?\) *json_integer_value' \
-         src cli bindings --include='*.[ch]' | grep -v '^src/base/number\.c:')
+         src extensions cli bindings --include='*.[ch]' | grep -v '^src/base/number\.c:')
 [ -z "$others" ] && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED others read numbers: $others"; }
 
 echo "numbers: $passed passed, $failed failed, 0 skipped"

@@ -1,10 +1,10 @@
 #!/bin/bash
-# What shows how a training went: TensorBoard events, unroll plot, and the schedule and the first sight of a
-# run with --for.
-#     tests/cli/test_plot.sh BINARY [BUILD]   with UPDATE=1: writes golden/errors-plot.txt and the goldens anew
-# Not a test of how pictures look: somebody has to look at them.
+# Progress of a training: TensorBoard events, unroll plot, and the schedule and the first report of a run with --for.
+#     tests/cli/test_plot.sh BINARY [BUILD]   with UPDATE=1: rewrites golden/errors-plot.txt and the goldens
+# How the pictures look is not tested.
 # test: args=$B/unroll $B; seconds=20
 set -u
+shopt -s lastpipe       # what stands at the end of a pipe counts, too
 
 binary=$(realpath "$1") || exit 2
 here=$(realpath "$(dirname "$0")")
@@ -56,7 +56,7 @@ for line in $(seq 300); do
     echo "line $line: the sea is wide, the sea is deep, and $((line * 7 % 31)) ships sail"
 done > text.txt
 small="--hidden 12 --layers 1 --batch 4 --bptt 16 --threads 1 --quiet"
-# A run whose numbers are simple: 40 reports, validation with every tenth.
+# A run with simple numbers: 40 reports, a validation with every tenth.
 mkdir known
 awk 'BEGIN { for (i = 1; i <= 40; i++)
     printf "{\"step\":%d,\"epoch\":%.2f,\"loss\":%.4f,\"val_loss\":%s,\"norm\":%.2f,\"lr\":%.4f,%s}\n",
@@ -73,7 +73,7 @@ holds "nothing to do, no new events" test "$(ls run | grep -c '^events')" -eq 1
 unroll train --resume run --steps 80 --quiet
 holds "a resumed run has another file" test "$(ls run | grep -c '^events')" -eq 2
 
-# What the metrics say, in the words of the events.
+# Prints the metrics in the format of the events.
 expected_scalars() {
     sed -E 's/[{}"]//g; s/,/ /g' "$1/metrics.jsonl" | awk '{
         for (i = 1; i <= NF; i++) { split($i, pair, ":"); of[pair[1]] = pair[2] }
@@ -85,11 +85,11 @@ expected_scalars() {
 found_scalars() { awk '{ print $1, $2, $1 == "loss/validation" ? $3 : "" }' | sed 's/ $//' | sort; }
 
 # wait_for COMMAND...: until it succeeds
-wait_for() { for _ in $(seq 2400); do "$@" && return; sleep 0.05; done; miss "waited in vain: $*"; }
+wait_for() { for _ in $(seq 2400); do "$@" && return; sleep 0.05; done; miss "timed out: $*"; }
 lines_are() { [ "$(wc -l < "$1")" -ge "$2" ]; }
 files_are() { [ "$(ls "$1" | grep -c "$2")" -ge "$3" ]; }
 
-# A run that was killed and goes on: what came after its checkpoint is in the events twice.
+# A killed run that is resumed: the events after its checkpoint are written twice.
 never="--val 0 --validate-every 900000000"
 "$binary" train text.txt $small $never --steps 900000000 --out killed > output 2> message &
 child=$!
@@ -126,11 +126,11 @@ else
 fi
 
 if command -v prlimit > /dev/null; then
-    # Nothing but the events is written in this run.
+    # In this run only the events are written.
     unroll train text.txt $small $never --steps 20 --out full
     ln -sf /dev/null full/metrics.jsonl
     "$binary" train --resume full --steps 4000000 --quiet 2> >(cat > pipe) > output &
-    child=$!    # its messages go through a pipe: the limit is for files
+    child=$!    # its messages go through a pipe: the limit applies to files
     wait_for files_are full '^events' 2
     prlimit --pid $child --fsize=10
     wait $child
@@ -188,7 +188,7 @@ echo old > kept.svg; mkdir kept.svg.tmp
 refuses "picture can't be written" 5 plot known -o kept.svg
 holds "the old picture stays" grep -q old kept.svg
 
-# ---- what can't be drawn ----
+# ---- what cannot be drawn ----
 
 mkdir empty none words && : > empty/metrics.jsonl
 printf '%s\n{"step":30,"lo' "$(head -n 3 known/metrics.jsonl)" > killed.jsonl
@@ -219,8 +219,8 @@ refuses "JSON in a picture" 2 plot known -o - --json
 # ---- the clock ----
 
 last_of() { tail -n 1 "$2/metrics.jsonl" | sed -E "s/.*\"$1\":([^,}]*).*/\1/"; }
-# The rate follows a cosine over the seconds of --for, also while the process is stopped, as if the machine were slow:
-# of 0.01 a twentieth is left at their end. Machines that are busy may write the last line late.
+# The rate follows a cosine over the seconds of --for, also while the process is stopped, as on a slow machine. At the
+# end a twentieth of 0.01 is left. Busy machines may write the last line late.
 "$binary" train text.txt $small --lr 0.01 --warmup 5 --for 2.4s --out slow &
 child=$!
 wait_for test -s slow/metrics.jsonl; kill -STOP $child; sleep 1.2; kill -CONT $child; wait $child

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The command works where the shell's limit leaves little stack: `ulimit -s 400` holds for the process itself, and would
-# for its threads. The library by itself: tests/cases, on a thread with 256 KB.
+# The command works with a small stack limit: `ulimit -s 400` applies to the process itself and its threads. The library
+# alone is tested in tests/cases, on a thread with 256 KB.
 #     tests/cli/test_small_stack.sh BINARY
 # test: args=$B/unroll
 set -u
@@ -26,7 +26,7 @@ works() {
 for line in $(seq 300); do
     echo "line $line: the sea is wide, the sea is deep, and $((line * 7 % 31)) ships sail"
 done > text.txt
-# Tokens [8, 2], all of the first token.
+# Tokens [8, 2], all of them the first token.
 { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (8, 2), }"
   head -c 64 /dev/zero; } > tokens.npy
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# `unroll stream` as its users meet it: the same frames in each format, text, bad input, signals, closed pipes,
-# and the bench of streams. What steps compute is tests/stream/test_stream.c's.
+# `unroll stream` from the user's side: the same frames in each format, text, bad input, signals, closed pipes, and the
+# benchmark of streams. What steps compute is tested in tests/stream/test_stream.c.
 #     tests/cli/test_stream.sh BINARY LIBRARY
 # test: args=$B/unroll $B/libunroll.a
 set -u
@@ -33,7 +33,7 @@ static void put(FILE *file, unsigned number, int bytes)
         putc(number & 255, file);
 }
 
-static void save(unroll_spec spec, const char *path, int of_text)
+static void save(unroll_model_config spec, const char *path, int of_text)
 {
     unroll_model *model;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK ||
@@ -46,7 +46,7 @@ static void save(unroll_spec spec, const char *path, int of_text)
 int main(void)
 {
     FILE *csv = fopen("frames.csv", "w"), *f32 = fopen("frames.f32", "w"), *wav = fopen("frames.wav", "w");
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.hidden = 9;
     spec.input = 2;
     spec.output = 3;
@@ -70,7 +70,7 @@ int main(void)
     return 0;
 }
 END
-gcc -Wall -Wextra -Werror -I"$root/include" -I"$root/src" make.c "$library" -ljansson -lm -pthread -o make && ./make || exit 2
+gcc -Wall -Wextra -Werror -I"$root/include" -I"$root/src" -I"$root" make.c "$library" -ljansson -lm -pthread -o make && ./make || exit 2
 
 # ---- frames ----
 
@@ -87,7 +87,7 @@ for format in csv f32 wav npy; do
     holds "$format: the floats of csv" cmp -s raw.csv raw.$format
 done
 holds "three numbers in a line" test "$(grep -cE '^-?[0-9.e-]+,-?[0-9.e-]+,-?[0-9.e-]+$' out.csv)" -eq 50
-# One channel: two samples in a row are a frame; silence fills the last one up.
+# One channel: two consecutive samples are a frame, and the last frame is padded with silence.
 { head -c 22 frames.wav; printf '\001\000'; tail -c +25 frames.wav; } >mono.wav
 unroll stream frames --format wav <mono.wav >out.mono
 holds "wav of one channel: samples in a row" cmp -s out.csv out.mono
@@ -114,7 +114,7 @@ holds "a byte order mark" cmp -s out.csv out.odd
 holds "of which nothing is said" test ! -s message
 { printf '\xef\xbb\xbf"left side", right\r\n'; cat frames.csv; } | unroll stream frames >out.odd 2>message
 holds "a row of names" cmp -s out.csv out.odd
-holds "said once" test "$(grep -c 'first row names the columns and is left out: "left side", right' message)$(wc -l <message)" = 11
+holds "said once" test "$(grep -c 'first row names the columns and is skipped: "left side", right' message)$(wc -l <message)" = 11
 
 # refuses CODE WORDS INPUT ARGUMENTS...
 refuses() {
@@ -129,27 +129,27 @@ refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
 refuses 3 "fix: --format wav" 'RIFF\44\0\0\0WAVEfmt ' frames
 refuses 3 "line 2 holds a zero byte" '1,2\n3,4\0,5\n6,7\n' frames
 refuses 3 "line 1 holds a zero byte" '\0\n1,2\n' frames
-refuses 3 "line 1 goes on after a carriage return" '1,2\r3,4\r' frames
+refuses 3 "line 1 has text after a carriage return" '1,2\r3,4\r' frames
 refuses 3 "line 1 has 1 numbers" '1\n' frames
 refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
-refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
-refuses 3 "line 1, number 1: 'nan' is no finite number" 'nan,1\n' frames
-refuses 3 "line 1, number 1: '1e999' is no finite number" '1e999,1\n' frames
-refuses 3 "line 1, number 1: '1x' is no finite number" '1x,2\n' frames
-refuses 3 "line 1, number 1: '0x1' is no finite number" '0x1,2\n' frames
-refuses 3 "line 1, number 2: '' is no finite number" '1,,2\n' frames
-refuses 3 "line 1, number 1: '1e39' is no finite number" '1e39,2\n' frames
-refuses 3 "line 2, number 1: 'x' is no finite number" 'x,y\nx,y\n1,2\n' frames
-refuses 3 "line 2, number 1: 'x' is no finite number" '1,2\nx,y\n' frames
-refuses 3 "line 1, number 1: 'NaN' is no finite number" 'NaN,inf\n1,2\n' frames
+refuses 3 "line 1, number 2: 'x' is not a finite number" '1,x\n' frames
+refuses 3 "line 1, number 1: 'nan' is not a finite number" 'nan,1\n' frames
+refuses 3 "line 1, number 1: '1e999' is not a finite number" '1e999,1\n' frames
+refuses 3 "line 1, number 1: '1x' is not a finite number" '1x,2\n' frames
+refuses 3 "line 1, number 1: '0x1' is not a finite number" '0x1,2\n' frames
+refuses 3 "line 1, number 2: '' is not a finite number" '1,,2\n' frames
+refuses 3 "line 1, number 1: '1e39' is not a finite number" '1e39,2\n' frames
+refuses 3 "line 2, number 1: 'x' is not a finite number" 'x,y\nx,y\n1,2\n' frames
+refuses 3 "line 2, number 1: 'x' is not a finite number" '1,2\nx,y\n' frames
+refuses 3 "line 1, number 1: 'NaN' is not a finite number" 'NaN,inf\n1,2\n' frames
 refuses 3 "holds no numbers, only the words 'hello there'" 'hello there\n' frames
 refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f32
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
-refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav
+refuses 3 "is not a wav file" 'RIFFxxxxWAVY' frames --format wav
 refuses 3 "the sound ends in its header" 'RIFFxxxxWAVEfmt ' frames --format wav
-refuses 3 "6 bytes of samples are no multiple of 4" 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0@\37\0\0\0}\0\0\4\0\20\0data\6\0\0\0aabbccLIST' \
+refuses 3 "6 bytes of samples are not a multiple of 4" 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0@\37\0\0\0}\0\0\4\0\20\0data\6\0\0\0aabbccLIST' \
     frames --format wav
-refuses 3 "is no .npy" 'NUMPYNUMPY' frames --format npy
+refuses 3 "is not a .npy file" 'NUMPYNUMPY' frames --format npy
 refuses 3 "the array ends in its header" '\223NUMPY\1\0\166\0{' frames --format npy
 head -c 300 frames.npy | unroll stream frames --format npy >output 2>message
 holds "an array that is cut off" test $? -eq 3
@@ -164,21 +164,21 @@ holds "and as a table its lines" cmp -s out.csv whole.csv
 { npy '(25, 2, 2)' '<f4'; cat frames.f32; } >two.npy
 unroll run frames two.npy -o two.csv >output 2>message
 holds "which have one sequence" test $? -eq 4 -a ! -e two.csv
-refuses 2 "the model has no vocabulary" 'ab' frames --format text
-refuses 4 "a bidirectional model can't be streamed" '' both
+refuses 2 "the model has no text vocabulary" 'ab' frames --format text
+refuses 4 "a bidirectional model cannot be streamed" '' both
 refuses 2 "the model reads tokens" 'ab' text --format f32
-refuses 3 "99 is no token's id" '99\n' text --format csv
-refuses 3 "0.5 is no token's id" '0.5\n' text --format csv
-refuses 3 "character 2, 'z', is none of the model's 5 tokens" 'az' text
+refuses 3 "99 is not a token id" '99\n' text --format csv
+refuses 3 "0.5 is not a token id" '0.5\n' text --format csv
+refuses 3 "character 2, 'z', is not among the model's 5 tokens" 'az' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xff" 'a\377b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303' text
 refuses 3 "character 1 is not UTF-8: it begins with byte 0xa9" '\251a' text
 refuses 3 "character 2 is a zero byte" 'a\0b\0' text
-refuses 3 "character 2, '?', is none of" 'a\33[2J' text
+refuses 3 "character 2, '?', is not among" 'a\33[2J' text
 head -c 60 frames.wav | unroll stream frames --format wav >output 2>message
 holds "a sound that is cut off" test $? -eq 3
-holds "it says so" grep -q 'before the end that its header tells' message
+holds "it says so" grep -q 'before the end that its header declares' message
 holds "and has answered what there was" cmp -s output <(head -n 4 out.csv)
 
 # ---- text ----
@@ -191,7 +191,7 @@ printf '2\n3\n' | unroll stream text --format csv >tokens.csv
 holds "probabilities are 1 in all" awk -F, '{ s = 0; for (i = 1; i <= NF; i++) s += $i
     if (s < 0.9999 || s > 1.0001 || NF != 5) bad = 1 } END { exit bad || NR != 2 }' tokens.csv
 
-# ---- as they come, and the end ----
+# ---- streaming input, and its end ----
 
 mkfifo pipe
 "$binary" stream frames <pipe >live &

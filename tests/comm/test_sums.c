@@ -1,6 +1,6 @@
-/* Every algorithm of a sum for 1 to 17 ranks, with whole numbers, so that every order gives the same and a member
- * left out or counted twice shows; in floats for the order itself. Several sums at once, with random delays. Without
- * arguments the ranks are threads; "mpi": this process is one of those that mpirun started. */
+/* Every all-reduce algorithm for 1 to 17 ranks. Sums of whole numbers, which are exact in every order, show a member
+ * that is left out or counted twice; floats test the order itself. Several sums at once, with random delays. Without
+ * arguments the ranks are threads; with "mpi" this process is one of those that mpirun started. */
 /* test: kinds=plain,long-thread */
 #include "base/memory.h"
 #include "base/team.h"
@@ -10,18 +10,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 17, COUNT_MAX = 1000, SHARDS_MAX = 24, AT_ONCE = 5 };
+enum { WORLD_MAX = 17, COUNT_MAX = 1000, SHARDS_MAX = 24, AT_ONCE = 5 };
 
 struct world {
-    struct unroll_comm *comm[RANKS_MAX];
+    struct unroll_comm *comm[WORLD_MAX];
     int ranks;
 };
 
-static int in_order[RANKS_MAX];
+static int in_order[WORLD_MAX];
 
 /* ---- whole numbers --------------------------------------------------------------------- */
 
-/* Counts that are smaller than, no multiple of, and larger than the number of ranks. */
+/* Counts smaller than, not a multiple of, and larger than the number of ranks. */
 static const int counts[] = {1, 2, 16, 37, COUNT_MAX};
 
 static struct sum sum_of(struct world *w, enum algorithm algorithm, int tag, double *data, int count)
@@ -66,7 +66,7 @@ static float shard_number(int shard, int i)
     return (float)(h >> 8) / 16777216.0f - 0.4f;
 }
 
-/* The bits of one process that holds all shards. */
+/* Returns the bits of one process that holds all shards. */
 static float tree_of_shards(int shards, int i)
 {
     float x[SHARDS_MAX];
@@ -98,7 +98,7 @@ static void check_shards(struct world *w, int rank, int shards)
           w->ranks, wrong, COUNT, status == UNROLL_OK ? "" : unroll_last_error());
 }
 
-/* Of 2^n ranks halving and doubling adds in the order of the tree. */
+/* For 2^n ranks, halving and doubling adds in the order of the tree. */
 static void check_halving(struct world *w, int rank)
 {
     float x[37], y[37];
@@ -123,7 +123,7 @@ static void check_halving(struct world *w, int rank)
 
 /* ---- the transport's own ------------------------------------------------------------------ */
 
-/* MPI has sums of its own; threads say that they have none. */
+/* MPI has native sums; threads refuse them. */
 static void check_native(struct world *w, int rank)
 {
     bool has = !strcmp(comm_transport(w->comm[rank]), "mpi");
@@ -148,10 +148,10 @@ static void check_native(struct world *w, int rank)
 
 /* ---- several at once ------------------------------------------------------------------- */
 
-/* Begun in one order, ended in another, while the rank does something else between polls. */
+/* Sums are started in one order and finished in another, with other work between polls. */
 static void check_at_once(struct world *w, int rank)
 {
-    static double data[RANKS_MAX][AT_ONCE][COUNT_MAX];
+    static double data[WORLD_MAX][AT_ONCE][COUNT_MAX];
     struct sum sum[AT_ONCE];
     int wrong = 0;
     unroll_status status = UNROLL_OK;
@@ -173,7 +173,7 @@ static void check_at_once(struct world *w, int rank)
           wrong, status == UNROLL_OK ? "" : unroll_last_error());
 }
 
-/* ---- what the world agrees on ---------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------- */
 
 static void check_agreement(struct world *w, int rank)
 {
@@ -195,7 +195,7 @@ static void check_agreement(struct world *w, int rank)
           "rank %d heard '%s'", rank, word);
 }
 
-/* An algorithm of the test's own: up the chain of ranks and back. */
+/* An algorithm of the test: up the chain of ranks and back. */
 static bool chain_round(const struct shape *s, int number, struct round *r)
 {
     const int half = s->size - 1, from = number < half ? number : 2 * half - number,
@@ -239,7 +239,7 @@ static void run_threads(int ranks)
     comm_threads_free(w.comm, ranks);
 }
 
-/* A child has no part in its parent's messages: it is told so at once. */
+/* A forked child is refused immediately, because it has no part in its parent's messages. */
 static void check_fork(struct unroll_comm *comm)
 {
     struct unroll_comm *own;
@@ -251,7 +251,8 @@ static void check_fork(struct unroll_comm *comm)
         alarm(10);
         checks_failed = 0;
         if (comm_ranks(comm) > 1)
-            CHECK_REFUSED(comm_send(comm, !comm_rank(comm), 9, &x, sizeof x), UNROLL_UNSUPPORTED, "forked from one");
+            CHECK_REFUSED(comm_send(comm, !comm_rank(comm), 9, &x, sizeof x), UNROLL_UNSUPPORTED,
+                          "forked from a process");
         CHECK_REFUSED(comm_open("mpi", 20, &own), UNROLL_UNSUPPORTED, "opened MPI");
         comm_close(comm);
         _exit(checks_failed != 0);
@@ -259,7 +260,7 @@ static void check_fork(struct unroll_comm *comm)
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with %d", status);
 }
 
-/* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
+/* Rank 0 prints the line of counts: its own checks, and one more for the failures of the others. */
 static int run_mpi(void)
 {
     struct world w = {.ranks = 0};
@@ -283,11 +284,11 @@ static int run_mpi(void)
 int main(int count, char **words)
 {
     uint64_t live = memory_live();
-    for (int i = 0; i < RANKS_MAX; i++) in_order[i] = i;
+    for (int i = 0; i < WORLD_MAX; i++) in_order[i] = i;
     MUST(algorithm_add(&chain_row));
     if (count > 1 && !strcmp(words[1], "mpi"))
         return run_mpi();
-    for (int ranks = 1; ranks <= RANKS_MAX; ranks++) run_threads(ranks);
+    for (int ranks = 1; ranks <= WORLD_MAX; ranks++) run_threads(ranks);
     CHECK(memory_live() == live, "%llu blocks leak", (unsigned long long)(memory_live() - live));
     struct unroll_comm *self;
     if (CHECK(comm_open("self", 1, &self) == UNROLL_OK, "%s", unroll_last_error())) {

@@ -1,6 +1,5 @@
-/* Ranks that are processes and find each other by addresses over UCX: sums as of threads, one that is killed while
- * others wait, a world of those that are left and of one that comes, old messages that nobody takes. Skipped where UCX
- * is not. */
+/* Processes that find each other by addresses over UCX: sums as with threads, a rank that is killed while others wait,
+ * a new world of the remaining ranks and a new one, old messages that are never received. Skipped without UCX. */
 /* test: seconds=5 */
 #include <pthread.h>
 #include <signal.h>
@@ -10,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/library.h"
+#include "base/system/clock.h"
+#include "base/system/library.h"
 #include "check.h"
 #include "comm/transport.h"
-#include "comm/ucx.h"
-#include "comm/ucx_abi.h"
+#include "extensions/cluster/comm/mpi_abi.h"
+#include "extensions/cluster/comm/ucx_abi.h"
 
 #if defined __has_include
 #if __has_include(<ucp/api/ucp.h>)
@@ -53,22 +52,22 @@ IS(sizeof(ucp_request_param_t) <= sizeof(struct ucx_request_param), true);
 
 enum { RANKS = 4, LARGE = 300000 };
 
-struct call { /* to a process: the world that it is to open; ranks 0: to end */
+struct call { /* command to a process: the world to open; ranks 0: exit */
     int number, rank, ranks, dies;
-    char address[RANKS][UCX_ADDRESS];
+    char address[RANKS][WORLD_ADDRESS];
 };
 
 struct process {
     pid_t id;
     int socket;
-    char address[UCX_ADDRESS];
+    char address[WORLD_ADDRESS];
 } process[RANKS];
 
 static _Atomic(struct unroll_comm *) current;
 
 static bool take(int socket, void *to, size_t bytes) { return recv(socket, to, bytes, MSG_WAITALL) == (ssize_t)bytes; }
 
-/* A byte on the socket of alarms: the world is over. */
+/* A byte on the alarm socket: the world has failed. */
 static void *listen_to_alarm(void *arg)
 {
     char byte;
@@ -76,7 +75,7 @@ static void *listen_to_alarm(void *arg)
     return NULL;
 }
 
-/* A sum of each kind; status of the first that fails. */
+/* Runs a sum of each kind; returns the status of the first failure. */
 static unroll_status work(struct unroll_comm *comm, const struct call *c)
 {
     static float x[LARGE];
@@ -96,24 +95,25 @@ static unroll_status work(struct unroll_comm *comm, const struct call *c)
     return ones == c->ranks ? UNROLL_OK : fail(UNROLL_FAILURE, "%g ranks", ones);
 }
 
+/* Runs a rank: answers calls from the socket until one has no ranks. */
 static void live(int socket, int alarms)
 {
     static struct call c;
     const char *address[RANKS];
-    static char own[UCX_ADDRESS];
+    static char own[WORLD_ADDRESS];
     pthread_t listener;
     pthread_create(&listener, NULL, listen_to_alarm, &alarms);
-    if (comm_ucx_address(own) != UNROLL_OK)
+    if (ucx_address(own) != UNROLL_OK)
         fprintf(stderr, "%s\n", unroll_last_error());
     send(socket, own, sizeof own, 0);
     while (take(socket, &c, sizeof c) && c.ranks > 0) {
         struct unroll_comm *comm = NULL;
         for (int i = 0; i < c.ranks; i++) address[i] = c.address[i];
-        unroll_status status = comm_ucx_open(c.number, c.rank, c.ranks, address, 20, &comm);
+        unroll_status status = ucx_open(c.number, c.rank, c.ranks, address, 20, &comm);
         current = comm;
         if (status == UNROLL_OK)
             status = work(comm, &c);
-        if (status == UNROLL_OK && c.dies) { /* a message that nobody takes, and then a wait that is in vain */
+        if (status == UNROLL_OK && c.dies) { /* a message that is never received, then a wait that cannot succeed */
             int to = (c.rank + 1) % c.ranks;
             comm_send(comm, to, 55, own, sizeof own);
             if (c.rank == c.dies)
@@ -145,15 +145,15 @@ static void begin(int i)
     close(alarm[1]);
     process[i].socket = pair[0];
     alarms[i] = alarm[0];
-    CHECK(take(pair[0], process[i].address, UCX_ADDRESS) && *process[i].address, "process %d has no address", i);
+    CHECK(take(pair[0], process[i].address, WORLD_ADDRESS) && *process[i].address, "process %d has no address", i);
 }
 
-/* All that are named open the next world. */
+/* All named processes open the next world. */
 static void call(const int *who, int ranks, int number, int dies)
 {
     static struct call c;
     c = (struct call){.number = number, .ranks = ranks, .dies = dies};
-    for (int i = 0; i < ranks; i++) memcpy(c.address[i], process[who[i]].address, UCX_ADDRESS);
+    for (int i = 0; i < ranks; i++) memcpy(c.address[i], process[who[i]].address, WORLD_ADDRESS);
     for (c.rank = 0; c.rank < ranks; c.rank++)
         CHECK(send(process[who[c.rank]].socket, &c, sizeof c, MSG_NOSIGNAL) == sizeof c, "process %d is gone",
               who[c.rank]);

@@ -1,7 +1,7 @@
 # test: args=$B/tests/data/test_csv
 """Compares the rows of 10,000 random tables with those of Python's csv module. Usage: check_csv.py TEST_CSV
 
-Blanks at the end of a cell, which Python keeps, are compared apart (test_csv.c), as are lines without a cell."""
+Blanks at the end of a cell, which Python keeps, and lines without a cell are compared separately (test_csv.c)."""
 import csv
 import io
 import random
@@ -19,7 +19,7 @@ def make_table(rng, delimiter):
 
 
 def rows_of_python(text, delimiter):
-    """None: a quote is not closed, for a row behind it is part of the last cell."""
+    """Returns None if a quote is not closed, because a row appended to it is part of the last cell."""
     end = "\nTHE END\n"
     rows = list(csv.reader(io.StringIO(text + end, newline=""), delimiter=delimiter, skipinitialspace=True))
     if rows[-1] != ["THE END"]:
@@ -44,7 +44,7 @@ def main():
     for (delimiter, text), got in zip(tables, ours, strict=True):
         wanted = rows_of_python(text, delimiter)
         refused += wanted is None
-        right = "a quote that never closes" in got if wanted is None else rows_of_ours(got) == wanted
+        right = "a quote that is not closed" in got if wanted is None else rows_of_ours(got) == wanted
         if not right:
             failed += 1
             print(f"FAILED {text!r} with {delimiter!r}: {got!r} instead of {wanted!r}")

@@ -1,9 +1,9 @@
 # test: args=$B/unroll
-"""Random tables in the dialects of spreadsheets and programs: each is read as what it holds, or refused or noted with
-the cause. Usage: check_dialects.py UNROLL [TABLES [SEED]]
+"""Random tables in the dialects of spreadsheets and programs: each is read correctly, or refused or noted with the cause.
+Usage: check_dialects.py UNROLL [TABLES [SEED]]
 
-A table has a column of times and columns of numbers or categories. What is compared are the types of columns, the first
-five rows, and the least, largest and number of missing values of each."""
+A table has a column of times and columns of numbers or categories. Compared are the types of columns, the first five
+rows, and the minimum, maximum and number of missing values of each."""
 import datetime
 import json
 import math
@@ -92,7 +92,7 @@ def make_numbers(rng, rows, places):
 
 
 def make_table(rng):
-    """The dialect, its text, and the columns that are expected: name, type, values in the order of times."""
+    """Returns the dialect, its text, and the expected columns: name, type, values in the order of times."""
     d = Dialect(rng)
     rows = rng.randrange(12, 60)
     step = datetime.timedelta(days=1) if d.time in DAILY else datetime.timedelta(minutes=rng.choice([1, 15, 60, 1440]))
@@ -114,7 +114,7 @@ def make_table(rng):
 
 
 def refusal_is_right(d, columns, said):
-    """Which refusals name the cause."""
+    """Lists the refusals that name the cause."""
     numbers = [v for k, v in columns if k == "numbers"]
     if "may have the day or the month first" in said:
         return d.time in ("us", "uk")
@@ -122,7 +122,7 @@ def refusal_is_right(d, columns, said):
         return True
     if "their units are" in said:
         return bool(d.unit)
-    if "is no number" in said:
+    if "is not a number" in said:
         return bool(d.unit or d.missing not in NUMBER_MISSING) and bool(numbers)
     return False
 
@@ -151,7 +151,7 @@ def moment(text):
 
 def compare(d, data, times, columns, kept):
     notes = " ".join(data["notes"])
-    filled = "are filled as missing" in notes
+    filled = "are added with missing values" in notes
     rows = list(range(len(times))) if filled else kept
     if data["steps"] != len(rows):
         return f"{data['steps']} steps, not {len(rows)}"

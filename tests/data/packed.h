@@ -1,5 +1,5 @@
-/* Small archives, each of the table "x,y\n1,2\n3,4\n" but for what their names say, made with gzip, xz, zstd, bzip2,
- * tar and zip. */
+/* Small archives of the table "x,y\n1,2\n3,4\n", unless their names say otherwise, made with gzip, xz, zstd, bzip2, tar
+ * and zip. */
 #ifndef TESTS_PACKED_H
 #define TESTS_PACKED_H
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Tests of the cache of parsed data: what comes from it is what was parsed, it is a file of safetensors, damaged ones
- * are noticed and made anew, the oldest go; and of inputs that are files: folders, pipes. */
+/* Tests the cache of parsed data. Cached data equal parsed data, the cache consists of safetensors files, damaged ones
+ * are detected and replaced, and the oldest are deleted. Also tests inputs that are files: folders, pipes. */
 /* test: kinds=plain,memory */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #include "base/memory.h"
 #include "check.h"
 #include "data/data_cache.h"
-#include "data/reader_table.h"
-#include "file/safetensors.h"
+#include "data/readers/reader_table.h"
+#include "io/safetensors.h"
 #include "temporary.h"
 
-/* The only file of the cache; its name is valid until the next call. Returns how many there are. */
+/* Returns the number of files in the cache, and the name of the last one, valid until the next call. */
 static int cached_files(char path[512])
 {
     DIR *cache = opendir(inside("cache"));
@@ -80,10 +80,10 @@ static void check_damage(const char *path, const unroll_dataset *expected, long 
     else
         damage(cached, at);
     unroll_dataset *again = open_data(path, NULL);
-    CHECK(again && strstr(again->notes, "were damaged, and are made anew"), "'%s'", again ? again->notes : "");
+    CHECK(again && strstr(again->notes, "were damaged and are parsed again"), "'%s'", again ? again->notes : "");
     if (again)
         check_same(expected, again);
-    unroll_data_free(again);
+    unroll_dataset_free(again);
 }
 
 static void test_cache(void)
@@ -113,18 +113,18 @@ static void test_cache(void)
     check_damage(file, parsed, 0);
     unroll_dataset *other = open_data(file, "columns=label=ignore");
     CHECK(cached_files(cached) == 2, "read otherwise, another file");
-    unroll_data_free(other);
+    unroll_dataset_free(other);
     cache_limits(1, 1, 1);
     write_text(file, "{\"x\": [1, 2.5, 7]}\n");
     other = open_data(file, NULL);
     CHECK(cached_files(cached) == 1 && other->steps == 3, "others went: %d files", cached_files(cached));
-    unroll_data_free(other);
-    unroll_data_free(second);
-    unroll_data_free(first);
-    unroll_data_free(parsed);
+    unroll_dataset_free(other);
+    unroll_dataset_free(second);
+    unroll_dataset_free(first);
+    unroll_dataset_free(parsed);
 }
 
-/* What a killed process left goes when the next file is made; what is being made stays. */
+/* Leftovers of a killed process are deleted when the next file is written; a file being written is kept. */
 static void test_leftovers(void)
 {
     char left[300], made[300];
@@ -138,7 +138,7 @@ static void test_leftovers(void)
     unroll_dataset *data = open_data(inside("jsonl"), NULL);
     CHECK(data->map && access(left, F_OK) != 0, "'%s' is still there", left);
     CHECK(access(made, F_OK) == 0, "'%s' was being made", made);
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     close(descriptor);
     unlink(made);
 }
@@ -152,7 +152,7 @@ static void test_no_room(void)
     setenv("UNROLL_CACHE", "off", 1);
     if (MUST(dataset_open(inside("file"), NULL, NULL, NULL, &data)))
         CHECK(data->map == NULL, "all in memory");
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     setenv("UNROLL_CACHE", inside("cache"), 1);
 }
 
@@ -171,7 +171,7 @@ static void test_no_memory(void)
             break;
         CHECK(memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     CHECK(memory_live() == live && cached_files(cached) == 1, "%d files", cached_files(cached));
 }
 
@@ -206,7 +206,7 @@ static void test_folder(void)
     CHECK_REFUSED(input_open(inside("none"), &input), UNROLL_DATA, "has no files; fix:");
 }
 
-/* What can be read once only is kept. */
+/* Input that can be read only once is kept in a temporary file. */
 static void test_pipe(void)
 {
     int ends[2], kept = dup(STDIN_FILENO);
@@ -219,19 +219,19 @@ static void test_pipe(void)
     if (MUST(dataset_open("-", NULL, NULL, NULL, &data)))
         CHECK(data->steps == 4 && data->column->vocabulary_size == 3 && !strcmp(data->name, "standard input"), "%zu",
               data->steps);
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     dup2(kept, STDIN_FILENO);
     close(kept);
     close(ends[0]);
 }
 
-/* What never ends is refused, and nothing stays in memory or on the disk. */
+/* Endless input is refused, and nothing remains in memory or on disk. */
 static void test_endless(void)
 {
     struct input *input;
     int ends[2];
     CHECK_REFUSED(input_open("/dev/zero", &input), UNROLL_DATA, "is a device");
-    CHECK_REFUSED(input_open("/", &input), UNROLL_DATA, "root of all folders");
+    CHECK_REFUSED(input_open("/", &input), UNROLL_DATA, "is the root folder");
     if (!CHECK(pipe(ends) == 0, "no pipe"))
         return;
     CHECK(write(ends[1], "abcabcabc", 9) == 9, "to the pipe");

@@ -1,5 +1,5 @@
-/* Tests of the rows of delimited text. With an argument it is a program for check_csv.py: it reads tables from standard
- * input, each behind a line "DELIMITER BYTES", and prints their cells. */
+/* Tests the rows of delimited text. With an argument it is a program for check_csv.py: it reads tables from standard
+ * input, each after a line "DELIMITER BYTES", and prints their cells. */
 /* test: kinds=plain,memory */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,11 @@
 
 #include "base/memory.h"
 #include "check.h"
-#include "data/csv_file.h"
+#include "data/readers/csv_file.h"
 
 enum { TEXT = 4096 };
 
+/* Reads rows and prints them as "/[cell][cell]", with the error at the end. */
 static const char *print_rows(const char *bytes, size_t size, char delimiter, bool quotes, int comments, bool marked,
                               char *text)
 {
@@ -63,8 +64,8 @@ static const struct {
     {"a,b\n#c,d\n", ',', false, 2, false, "/[a][b]/[#c][d]"},
     {"# x\n# a,b\n1,2\n", ',', false, 1, true, "/[a][b]/[1][2]"},
     {"sep=;\na;b\n", ';', false, 1, false, "/[a][b]"},
-    {"1,2\n3,\"4\n5,6\n", ',', false, 0, false, "the row that begins in line 2 has a quote that never closes"},
-    {"1,\"a\nb\"\n3,\"4\n", ',', false, 0, false, "the row that begins in line 3 has a quote that never closes"},
+    {"1,2\n3,\"4\n5,6\n", ',', false, 0, false, "the row that begins in line 2 has a quote that is not closed"},
+    {"1,\"a\nb\"\n3,\"4\n", ',', false, 0, false, "the row that begins in line 3 has a quote that is not closed"},
 };
 
 static void check_rows(void)
@@ -109,7 +110,7 @@ static void check_long(void)
 
 /* ---- for check_csv.py ---- */
 
-/* What begins a table is cut as the whole is, or waits for more bytes. */
+/* The beginning of a table is divided into the same rows as the whole, or waits for more bytes. */
 static void check_prefixes(const char *bytes, size_t size, char delimiter)
 {
     struct csv_cell cell[64], first[64];

@@ -1,5 +1,5 @@
-/* The readers of series, sentences, arrays, images and folders: what becomes of small files, each as a line of text,
- * and what is said of those that are wrong. The files are made here. */
+/* Readers of series, sentences, arrays, images and folders: small files and the data they become, as a line of text,
+ * and the messages for wrong ones. The files are made here. */
 /* test: kinds=plain,memory */
 #include <math.h>
 #include <stdarg.h>
@@ -12,12 +12,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-#include "data/archive.h"
-#include "data/reader_table.h"
+#include "io/archive.h"
+#include "data/readers/reader_table.h"
 
 static char folder[] = "/tmp/unroll_formats_XXXXXX";
 
-/* ---- a data set as text: "x y: [1 2, 3 ?] a; .." names, then of each sequence its columns ---- */
+/* ---- a data set as text: "x y: [1 2, 3 ?] a; .." names, then the columns of each sequence ---- */
 
 static char shown[1 << 16];
 
@@ -30,6 +30,7 @@ __attribute__((format(printf, 1, 2))) static void show(const char *format, ...)
     va_end(arguments);
 }
 
+/* Prints an entry: numbers, a category or the members of a set; "?" is missing. */
 static void show_entry(const struct column *c, size_t entry)
 {
     if (c->type == COLUMN_NUMBERS) {
@@ -50,6 +51,7 @@ static void show_entry(const struct column *c, size_t entry)
     }
 }
 
+/* Prints the names of the columns, then the entries of all sequences. */
 static const char *show_dataset(const unroll_dataset *d)
 {
     shown[0] = '\0';
@@ -72,7 +74,7 @@ static const char *show_dataset(const unroll_dataset *d)
     return shown;
 }
 
-/* expected: the data set; or, behind a '!', a part of the sentence that refuses it, which names a way to mend it. */
+/* expected: the data set; or, after a '!', a part of the message that refuses it, which must have a fix. */
 static void check_outcome(unroll_status status, unroll_dataset *d, const char *name, const char *what,
                           const char *expected)
 {
@@ -87,7 +89,7 @@ static void check_outcome(unroll_status status, unroll_dataset *d, const char *n
               expected);
     }
     if (status == UNROLL_OK)
-        unroll_data_free(d);
+        unroll_dataset_free(d);
 }
 
 /* ---- texts ---- */
@@ -108,33 +110,33 @@ static const struct text_case text_cases[] = {
     {"p.ts", "", TS2 "1,2:3,4:a\r\n5:6:b\r\n", "x label: [1 3, 2 4] a; [5 6] b"},
     {"p.ts", "", "@problemName p\n@classLabel true\n@data\n1:2:z z\n3:4:?\n", "x label: [1 2] z z; [3 4] ?"},
     {"p.ts", "", "@problemName p\n@classLabel false\n@data\n1,2\n", "x: [1, 2]"},
-    {"p.ts", "", TS "1,2:c\n", "!'p.ts', line 5: the class 'c' is none of those behind @classLabel; fix: "},
-    {"p.ts", "", TS "1,two:a\n", "!'p.ts', line 5: value 2, 'two', is no number; fix: "},
-    {"p.ts", "", TS "1,,2:a\n", "!line 5: value 2, '', is no number"},
-    {"p.ts", "", TS "1,0x10:a\n", "!'0x10', is no number"},
-    {"p.ts", "", TS "1,1e99:a\n", "!'1e99', is no number"},
+    {"p.ts", "", TS "1,2:c\n", "!'p.ts', line 5: the class 'c' is not listed after @classLabel; fix: "},
+    {"p.ts", "", TS "1,two:a\n", "!'p.ts', line 5: value 2, 'two', is not a number; fix: "},
+    {"p.ts", "", TS "1,,2:a\n", "!line 5: value 2, '', is not a number"},
+    {"p.ts", "", TS "1,0x10:a\n", "!'0x10', is not a number"},
+    {"p.ts", "", TS "1,1e99:a\n", "!'1e99', is not a number"},
     {"p.ts", "", TS2 "1,2:3:a\n", "!line 6: dimension 2 has 1 steps, those before have 2; fix: "},
     {"p.ts", "", TS2 "1,2:a\n", "!line 6: 1 dimensions, not 2; fix: "},
     {"p.ts", "", TS "1,2:a\n1,2:3,4:a\n", "!line 6: 2 dimensions, not 1"},
     {"p.ts", "", TS "1,2\n", "!0 dimensions"},
-    {"p.ts", "", TS, "!there is no series behind @data; fix: "},
+    {"p.ts", "", TS, "!there is no series after @data; fix: "},
     {"p.ts", "", "@problemName p\n@timeStamps true\n@data\n(0,1):a\n",
      "!line 2: series with time stamps are not read; fix: "},
-    {"p.ts", "", "@problemName p\n1,2:a\n", "!line 2: neither a header nor behind @data; fix: "},
-    {"p.ts", "", "@problemName p\n@dimensions 0\n@data\n", "!line 2: @dimensions is no whole number"},
-    {"p.ts", "", "@problemName p\n@dimensions 99999999999999999999\n@data\n", "!@dimensions is no whole number"},
+    {"p.ts", "", "@problemName p\n1,2:a\n", "!line 2: neither a header nor after @data; fix: "},
+    {"p.ts", "", "@problemName p\n@dimensions 0\n@data\n", "!line 2: @dimensions is not a whole number"},
+    {"p.ts", "", "@problemName p\n@dimensions 99999999999999999999\n@data\n", "!@dimensions is not a whole number"},
 
     {"s.txt", "", "1 5 9\n1 2\n\n-\n4\n1 7\n2\n2 3\n8 9\n", "sets: [1+5+9, 1+2]; [, 4, 1+7, 2, 2+3, 8+9]"},
     {"s.txt", "", "1 5\n1 2\n3 4\n4 5\n1 7\n2 6\n2 3\n8 9\n",
-     "text: [1 5\n1 2\n3 4\n4 5\n1 7\n2 6\n2 3\n8 9\n]"}, /* as many in each: a text */
+     "text: [1 5\n1 2\n3 4\n4 5\n1 7\n2 6\n2 3\n8 9\n]"}, /* the same number in each: a text */
     {"s.txt", "", "1 5 9\n1 2\n4\n1 7\n2\n3 2\n8 9\n4\n5\n", "text: [1 5 9\n1 2\n4\n1 7\n2\n3 2\n8 9\n4\n5\n]"},
 
     {"G_TRAIN.tsv", "", "1\t0.5\t-1\n2\t3\t4e-1\n", "label x: 1 [0.5, -1]; 2 [3, 0.4]"},
     {"G_TEST.txt", "", "  1.0000000e+00  5.0e-01  2\n 2.0e+00 3 4 \n", "label x: 1 [0.5, 2]; 2 [3, 4]"},
     {"g_test.csv", "", "-1,1,NaN,3,NaN,NaN\n1,2\n", "label x: -1 [1, ?, 3]; 1 [2]"},
-    {"G_TRAIN.tsv", "", "1\t0.5\n2\n", "!'G_TRAIN.tsv', line 2: no class and a series; fix: "},
+    {"G_TRAIN.tsv", "", "1\t0.5\n2\n", "!'G_TRAIN.tsv', line 2: expected a class and a series; fix: "},
     {"G_TRAIN.tsv", "", "1\t0.5\n2\tNaN\tNaN\n", "!line 2: the series has no step; fix: "},
-    {"G_TRAIN.tsv", "", "1\t0.5\n2\t3\tx\n", "!line 2: value 2, 'x', is no number; fix: "},
+    {"G_TRAIN.tsv", "", "1\t0.5\n2\t3\tx\n", "!line 2: value 2, 'x', is not a number; fix: "},
 
     {"s", "", "a\tX\nb\tY\n\nc\tX\n\n", "word tag: [a, b] [X, Y]; [c] [X]"},
     {"s", "", "# d\na\tX\tP\n#\tY\tQ\n\n\nc\tX\tP", "word tag: [a, #] [P, Q]; [c] [P]"},
@@ -162,7 +164,7 @@ static void check_texts(void)
     }
 }
 
-/* A plain text for a model of tagged words: a sentence a line; words that it has not seen are missing. */
+/* A plain text for a model of tagged words: one sentence per line; unknown words are missing values. */
 static void check_sentences(void)
 {
     static const char tagged[] = "a\tX\n.\tY\n\nb\tX\n", plain[] = "a b, c.\n\n \tb\r\n\"a";
@@ -170,7 +172,7 @@ static void check_sentences(void)
     unroll_dataset *d = NULL;
     MUST(dataset_parse(tagged, strlen(tagged), "s", NULL, "", NULL, &d));
     MUST(schema_of_dataset(d, &schema));
-    unroll_data_free(d);
+    unroll_dataset_free(d);
     schema_named(schema, "tag")->target = schema->targets_optional = true;
     unroll_status status = dataset_parse(plain, strlen(plain), "plain", NULL, NULL, schema, &d);
     check_outcome(status, d, "plain", plain, "word: [a, b, ?, ?, .]; []; [b]; [?, a]");
@@ -254,17 +256,17 @@ static void check_npy(void)
         {"<f2", "2,", "", "x: [1, -2]", 4, "\0\74\0\300"},
         {"<f8", "1,", "", "x: [1]", 8, "\0\0\0\0\0\0\360\77"},
         {"|b1", "2,", "", "x: [0, 1]", 2, "\0\1"},
-        {"<f4", "2, 3", "", "!is cut short: its header promises more", 20, numbers},
-        {"<f4", "2,", "", "!goes on behind the numbers that its header promises", 12, numbers},
+        {"<f4", "2, 3", "", "!is truncated: its header declares more", 20, numbers},
+        {"<f4", "2,", "", "!has data after the numbers that its header declares", 12, numbers},
         {"<f4", "2, 0", "", "!is empty: axis 1 of its shape is 0", 0, numbers},
         {"<f4", "0,", "", "!is empty: axis 0 of its shape is 0", 0, numbers},
-        {"<f4", "4611686018427387904, 4", "", "!its header says more than", 16, numbers},
-        {"<f4", "2, 1000000000000", "", "!its header says more than", 16, numbers},
-        {"<f4", "1000000000000,", "", "!is cut short", 16, numbers},
-        {"<f4", "", "", "!is one number, no array", 4, numbers},
-        {"|O", "2,", "", "!holds elements '|O', no numbers", 16, numbers},
-        {"<c8", "2,", "", "!holds elements '<c8', no numbers", 16, numbers},
-        {"<f3", "2,", "", "!holds elements '<f3'", 16, numbers},
+        {"<f4", "4611686018427387904, 4", "", "!its header declares more than", 16, numbers},
+        {"<f4", "2, 1000000000000", "", "!its header declares more than", 16, numbers},
+        {"<f4", "1000000000000,", "", "!is truncated", 16, numbers},
+        {"<f4", "", "", "!is a single number, not an array", 4, numbers},
+        {"|O", "2,", "", "!has elements of the type '|O', not numbers", 16, numbers},
+        {"<c8", "2,", "", "!has elements of the type '<c8', not numbers", 16, numbers},
+        {"<f3", "2,", "", "!has elements of the type '<f3'", 16, numbers},
         {"<U2", "2,", "", "!x holds texts", 16, "a\0\0\0b\0\0\0c\0\0\0\0\0\0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -275,7 +277,7 @@ static void check_npy(void)
     }
 }
 
-/* As Keras writes them: to train on the one part, for a model that is there the other. */
+/* Keras' layout: training uses one part, predictions of an existing model the other. */
 static void check_test_part(void)
 {
     struct bytes x = {.size = 0}, test = x;
@@ -291,13 +293,13 @@ static void check_test_part(void)
     snprintf(path, sizeof path, "%s/keras", folder);
     MUST(dataset_open(path, "npz", "", NULL, &d));
     MUST(schema_of_dataset(d, &schema));
-    unroll_data_free(d);
+    unroll_dataset_free(d);
     unroll_status status = dataset_open(path, "npz", NULL, schema, &d);
     check_outcome(status, d, "keras", "for a model", "x: [5 6, 7 8]");
     schema_free(schema);
 }
 
-/* Arrays of one file, which lie as files of a folder: the same members as an archive has. */
+/* The arrays of an .npz unpacked into a folder: the same members as in the archive. */
 static void check_npz(void)
 {
     struct bytes x = {.size = 0}, y = x, lengths = x, names = x, odd = x;
@@ -335,17 +337,17 @@ static void check_idx(void)
 {
     static const char pixels[] = "\1\2\3\4\5\6\7\377";
     write_idx("t-images-idx3-ubyte", 8, 3, (unsigned[]){2, 2, 2}, pixels, 8);
-    check_file("t-images-idx3-ubyte", "", "!t-labels-idx1-ubyte'; fix: put it beside the images");
+    check_file("t-images-idx3-ubyte", "", "!t-labels-idx1-ubyte'; fix: put it next to the images");
     write_idx("t-labels-idx1-ubyte", 8, 1, (unsigned[]){2}, "\7\3", 2);
     check_file("t-images-idx3-ubyte", "", "x label: [1 2, 3 4] 7; [5 6, 7 255] 3");
     write_idx("t-labels-idx1-ubyte", 8, 1, (unsigned[]){3}, "\7\3\1", 3);
     check_file("t-images-idx3-ubyte", "", "!has 3 labels, ");
     write_idx("t-labels-idx1-ubyte", 8, 1, (unsigned[]){2}, "\7", 1);
-    check_file("t-images-idx3-ubyte", "", "!is cut short: 1 of 2 bytes are there");
+    check_file("t-images-idx3-ubyte", "", "!is truncated: it has 1 of 2 bytes");
     write_idx("t-labels-idx1-ubyte", 8, 2, (unsigned[]){2, 1}, "\7\3", 2);
     check_file("t-images-idx3-ubyte", "", "!holds no labels");
     write_text("t-labels-idx1-ubyte", "no labels");
-    check_file("t-images-idx3-ubyte", "", "!does not begin as IDX files do");
+    check_file("t-images-idx3-ubyte", "", "!does not begin with 0 0 TYPE AXES, as IDX files do");
     write_idx("u.idx", 8, 3, (unsigned[]){2, 2, 2}, pixels, 8);
     check_file("u.idx", "", "x: [1 2, 3 4]; [5 6, 7 255]");
     write_idx("u.idx", 11, 2, (unsigned[]){2, 2}, pixels, 8);
@@ -353,11 +355,11 @@ static void check_idx(void)
     write_idx("u.idx", 8, 1, (unsigned[]){8}, pixels, 8);
     check_file("u.idx", "", "!has one axis: these are labels");
     write_idx("u.idx", 8, 3, (unsigned[]){2, 2, 2}, pixels, 7);
-    check_file("u.idx", "", "!is cut short");
+    check_file("u.idx", "", "!is truncated");
     write_idx("u.idx", 8, 3, (unsigned[]){1, 2, 2}, pixels, 8);
-    check_file("u.idx", "", "!goes on behind");
+    check_file("u.idx", "", "!has data after");
     write_idx("u.idx", 8, 3, (unsigned[]){0xffffffff, 0xffffffff, 0xffffffff}, pixels, 8);
-    check_file("u.idx", "", "!its header says more than");
+    check_file("u.idx", "", "!its header declares more than");
     write_idx("u.idx", 8, 3, (unsigned[]){2, 0, 2}, pixels, 8);
     check_file("u.idx", "", "!is empty: axis 1");
     write_idx("images/a.idx", 8, 3, (unsigned[]){2, 2, 2}, pixels, 8);
@@ -402,7 +404,7 @@ static void check_folders(void)
     write_text("series/run/1.csv", "5,6\n7\n");
     check_file("series", "", "!/run/1.csv', line 2: 1 numbers, the lines before have 2");
     write_text("series/run/1.csv", "5,6\n7,z\n");
-    check_file("series", "", "!line 2: value 2, 'z', is no number");
+    check_file("series", "", "!line 2: value 2, 'z', is not a number");
     write_text("series/run/1.csv", "x,y\n");
     check_file("series", "", "!/run/1.csv' has no steps");
     write_text("tables/1.csv", "the,DT\n");
@@ -418,7 +420,7 @@ static void check_folders(void)
     check_file("latin", "", "!is not UTF-8");
 }
 
-/* What lies in an archive is read as what lies in a folder. */
+/* An archive is read like a folder with the same files. */
 static void check_archives(void)
 {
     char command[1024];
@@ -428,8 +430,8 @@ static void check_archives(void)
     }
     snprintf(
         command, sizeof command,
-        "cd %s && tar --sort=name -czf by_file.tar.gz by_file && tar --sort=name -cf by_folder.tar by_folder && tar -cf npz.tar npz && gzip "
-        "-k t-images-idx3-ubyte one.npy && gzip t-labels-idx1-ubyte",
+        "cd %s && tar --sort=name -czf by_file.tar.gz by_file && tar --sort=name -cf by_folder.tar by_folder && tar "
+        "-cf npz.tar npz && gzip -k t-images-idx3-ubyte one.npy && gzip t-labels-idx1-ubyte",
         folder);
     write_idx("t-labels-idx1-ubyte", 8, 1, (unsigned[]){2}, "\7\3", 2);
     CHECK(system(command) == 0, "tar or gzip");

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # test: args=$B
-"""What nvcc made of the kernels for GPUs, read from the logs and the PTX that the Makefile keeps; needs no GPU.
+"""What nvcc compiled the GPU kernels to, read from the logs and the PTX that the Makefile keeps; needs no GPU.
 
-No kernel may have a stack or spill registers, and the host's shim must know them all. The persistent kernels have
-the kinds of instructions that cuda_code.txt records, and by the same nvcc hardly more registers; UPDATE=1 in the
-environment records anew. Usage: check_cuda_code.py BUILD
+No kernel may have a stack or spill registers, and the host's shim must list all of them. The persistent kernels have
+the kinds of instructions recorded in cuda_code.txt and, with the same nvcc, hardly more registers. UPDATE=1 in the
+environment records them again. Usage: check_cuda_code.py BUILD
 """
 import glob
 import os
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-MORE = 4             # registers that a kernel may gain before somebody looks at it
+MORE = 4             # additional registers that a kernel may use without a failure
 RECORD = "tests/device/cuda_code.txt"
 WORDS = ["mma.sync", "st.async", "mbarrier.try_wait", "ld.relaxed", "fence.acq_rel"]
 counts = {"passed": 0, "failed": 0}
@@ -36,7 +36,7 @@ def finish(skipped=0):
 
 
 def compiled(log):
-    """Of each kernel and GPU in ptxas' log: (kernel, gpu, registers, clean)."""
+    """Yields (kernel, gpu, registers, clean) for each kernel and GPU in ptxas' log."""
     for part in log.split("Compiling entry function '")[1:]:
         name, gpu = re.match(r"(\w+)' for '(\w+)'", part).groups()
         registers = int(re.search(r"Used (\d+) registers", part).group(1))
@@ -44,13 +44,13 @@ def compiled(log):
 
 
 def instructions(ptx):
-    """The WORDS in each kernel of a text of PTX."""
+    """Counts the WORDS in each kernel of a PTX text."""
     return {re.match(r"\w+", part).group(): [part.count(word) for word in WORDS]
             for part in ptx.split(".entry ")[1:]}
 
 
 def check_all(build, newest):
-    """Of the kernels for sm_90a that are persistent: registers and instructions."""
+    """Returns the registers and instructions of the persistent kernels for sm_90a."""
     found, names, gpus = {}, set(), set()
     for log in sorted(glob.glob(f"{build}/cuda/*.fatbin.log")):
         image = log[:-len(".log")]
@@ -67,7 +67,7 @@ def check_all(build, newest):
 
 
 def check_names(build, names):
-    """The fake driver's kernels are those of the images, and its probe."""
+    """The fake driver has the kernels of the images, and its probe."""
     fake = f"{build}/tests/device/fake_cuda.so"
     if not os.path.exists(fake):
         return

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The numbers and structs of src/device/cuda/driver.h against NVIDIA's own cuda.h, cublasLt.h and nccl.h, as far as they are
-# here: CUDA's toolkit, packages of PyPI. Compiles, runs nothing of theirs. Usage: check_headers.sh
+# Compares the constants and structs of extensions/cuda/driver.h with NVIDIA's cuda.h, cublasLt.h and nccl.h, if they
+# are installed (CUDA toolkit, PyPI packages). Only compiles; runs none of their code. Usage: check_headers.sh
 # test: kinds=plain
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
@@ -9,7 +9,7 @@ site=$("${PEERS_PYTHON:-python3}" -c 'import sysconfig; print(sysconfig.get_path
 folders="/usr/local/cuda/include /usr/include $(ls -d "$site"/nvidia/*/include "$site"/nvidia/cu*/include 2>/dev/null)"
 flags=$(for folder in $folders; do printf ' -isystem %s' "$folder"; done)
 
-# OURS THEIRS, a pair a line: of each header. Members of structs as SIZE(struct) and AT(struct, member).
+# OURS THEIRS, one pair per line, for each header. Members of structs as SIZE(struct) and AT(struct, member).
 cuda() {
     cat <<'LIST'
 CU_INVALID_VALUE CUDA_ERROR_INVALID_VALUE
@@ -18,6 +18,7 @@ CU_NO_DEVICE CUDA_ERROR_NO_DEVICE
 CU_INVALID_DEVICE CUDA_ERROR_INVALID_DEVICE
 CU_INVALID_IMAGE CUDA_ERROR_INVALID_IMAGE
 CU_NO_BINARY_FOR_GPU CUDA_ERROR_NO_BINARY_FOR_GPU
+CU_ECC_ERROR CUDA_ERROR_ECC_UNCORRECTABLE
 CU_INVALID_PTX CUDA_ERROR_INVALID_PTX
 CU_UNSUPPORTED_PTX CUDA_ERROR_UNSUPPORTED_PTX_VERSION
 CU_INVALID_HANDLE CUDA_ERROR_INVALID_HANDLE
@@ -140,12 +141,12 @@ offsetof(struct!nvtx_version,set) offsetof(NvtxExportTableVersionInfo,SetInjecti
 LIST
 }
 
-# HEADER [WRONG]: our numbers are printed as assertions, which are compiled with theirs. WRONG is added to each.
+# HEADER [WRONG]: prints our constants as assertions and compiles them with the header. WRONG is added to each.
 compile() {
     list=$(echo "$1" | tr / _)
     { cat <<'C'
-#include "device/cuda/driver.h"
-#include "device/cuda/nvtx.h"
+#include "extensions/cuda/driver.h"
+#include "extensions/cuda/nvtx.h"
 #include <stdio.h>
 #define SIZE(s) sizeof(struct cu_##s)
 #define AT(s, m) offsetof(struct cu_##s, m)
@@ -155,7 +156,7 @@ int main(void)
 {
 C
       $list | tr '!' ' ' | sed -E "s/^(.*) ([^ ]+)\$/SAY(\"\2\", (\1), ${2:-0})/"; echo 'return 0; }'; } >"$work/ours.c"
-    cc -std=c11 -D_GNU_SOURCE -Iinclude -Isrc "$work/ours.c" -o "$work/ours" 2>"$work/log" || return 2
+    cc -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. "$work/ours.c" -o "$work/ours" 2>"$work/log" || return 2
     { echo '#include <stddef.h>'; echo "#include <$1.h>"; "$work/ours"; } >"$work/theirs.c"
     cc -std=c11 $flags -fsyntax-only "$work/theirs.c" 2>"$work/log"
 }

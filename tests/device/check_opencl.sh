@@ -1,6 +1,6 @@
 #!/bin/sh
-# The OpenCL device beside the CPU on a real driver, PoCL's for processors: bits and cases, the command, programs on disk.
-# Usage: check_opencl.sh BUILD [long]: all cases, and all forms of kernels, which other devices have
+# Compares the OpenCL device with the CPU on a real driver, PoCL for CPUs: bits and cases, the command, cached programs.
+# Usage: check_opencl.sh BUILD [long]: all cases, and all forms of kernels, which other devices use
 # test: args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl; seconds=40
 # test: kinds=long-plain; args=$B long; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl; seconds=40
 build=$1
@@ -21,8 +21,8 @@ if "$unroll" devices | grep -q '^opencl none'; then
     echo "check_opencl: 0 passed, 0 failed, 1 skipped"
     exit 0
 fi
-# PoCL keeps what it built with the build: a second run compiles nothing. To keep it ourselves, too, would have PoCL build
-# each kernel once more.
+# PoCL caches its builds in the build folder, so a second run compiles nothing. With our own cache, too, PoCL would
+# build each kernel twice.
 mkdir -p "$build/opencl"
 POCL_CACHE_DIR=$(cd "$build/opencl" && pwd)/pocl UNROLL_OPENCL_CACHE=
 export UNROLL_OPENCL_CACHE POCL_CACHE_DIR
@@ -42,13 +42,13 @@ if [ "$2" = long ]; then
 fi
 count "$build/tests/device/test_opencl" tests/cases/short.txt
 count "$build/tests/cases/test_device" opencl tests/cases/short.txt
-# With the CPU beside it.
+# Together with the CPU.
 count "$build/tests/cases/test_several" cpu,opencl tests/cases/short.txt
 count "$build/tests/cases/test_several" opencl,cpu tests/cases/tiny.txt
 
 # ---- the command ----
 
-# A key of the last line of metrics, to five digits.
+# A value of the last line of metrics, to five digits.
 last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
 head -c 6000 docs/internals/plan.md >"$work/text"
 for device in cpu opencl cpu,opencl; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # test: kinds=plain
-"""What a GPU runs in a step of a persistent LSTM, counted in its machine code (SASS); needs nvcc and cuobjdump, no GPU.
+"""Counts the instructions of a step of a persistent LSTM in its machine code (SASS); needs nvcc and cuobjdump, no GPU.
 
-In the loop over steps there are no divisions of integers, one fence behind what is emptied now and then, one barrier of
-the block for each product, no stack, and no more instructions than a budget: of all variants together, of which a launch
-runs one. cuobjdump comes with CUDA's toolkit or with PyPI's triton. Usage: check_sass.py [KERNELS.cu]
+The loop over steps has no integer divisions, one fence after the buffers that are emptied occasionally, one block
+barrier for each product, and no stack. Its number of instructions is limited, for all variants together, of which a
+launch runs one. cuobjdump is part of the CUDA toolkit and of PyPI's triton. Usage: check_sass.py [KERNELS.cu]
 """
 import glob
 import os
@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-# In the loop: instructions, integers made floats (as a division begins), fences and barriers, at most.
-BUDGETS = {"forward": {"instructions": 4400, "I2F": 0, "MEMBAR": 2, "BAR": 2},
-           "backward": {"instructions": 7900, "I2F": 0, "MEMBAR": 4, "BAR": 3}}
-SHARES = 1.05  # another toolkit may make some more
+# Upper limits in the loop: instructions, conversions of integers to float (the start of a division), fences, barriers.
+BUDGETS = {"forward": {"instructions": 4400, "I2F": 0, "MEMBAR": 2, "BAR": 1},
+           "backward": {"instructions": 7950, "I2F": 0, "MEMBAR": 4, "BAR": 3}}
+SHARES = 1.05  # tolerance for other toolkits
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 
 
@@ -42,12 +42,12 @@ def find_cuobjdump():
 
 
 def instructions(text):
-    """[(address, instruction)] of a kernel."""
+    """Returns [(address, instruction)] of a kernel."""
     return [(int(at, 16), code.strip()) for at, code in re.findall(r"^\s+/\*([0-9a-f]{4,6})\*/\s+([^;]+);", text, re.M)]
 
 
 def step_loop(code):
-    """The instructions of the longest loop."""
+    """Returns the instructions of the longest loop."""
     spans = []
     for at, text in code:
         target = re.search(r"\bBRA(?:\.\w+)*\s+(?:\S+,\s*)?`?\(?\.?(?:L_x_\d+\)?|0x([0-9a-f]+))", text)
@@ -71,7 +71,7 @@ def main(source):
         finish()
     with tempfile.TemporaryDirectory() as place:
         image = f"{place}/image.cubin"
-        made = subprocess.run([nvcc, "-std=c++17", "-O3", "-Iinclude", "-Isrc", "-gencode=arch=compute_90a,code=sm_90a",
+        made = subprocess.run([nvcc, "-std=c++17", "-O3", "-Iinclude", "-Isrc", "-I.", "-gencode=arch=compute_90a,code=sm_90a",
                                "-Xptxas", "-v", "-cubin", source, "-o", image], capture_output=True, text=True)
         check(made.returncode == 0, f"{source} does not compile: {made.stderr[-500:]}")
         frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", made.stderr)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# make tpu-check: libtpu from PyPI (some 140 MB packed, 500 MB unpacked) compiles every training step of the list of
-# cases for each kind of TPU, and NVIDIA's plugin (135 MB packed) loads, speaks the interface and is initialized. No
-# TPU and no GPU is needed: that plugin's own word that there is no GPU is the proof, a GPU's name likewise.
+# make tpu-check: libtpu from PyPI (some 140 MB packed, 500 MB unpacked) compiles every training step in the list of
+# cases for each kind of TPU, and NVIDIA's plugin (135 MB packed) is loaded and initialized. No TPU or GPU is needed:
+# the plugin passes if it reports that there is no GPU, or names one.
 # Usage: check_tpu.sh BUILD [cases.txt]
 build=$1 cases=${2:-tests/cases/cases.txt}
 get() {         # get PACKAGE FOLDER FILE: unpacks it below BUILD, once
@@ -19,7 +19,7 @@ case $said in
 *) echo "check_tpu: FAILED: NVIDIA's plugin: $said"; exit 1 ;;
 esac
 tpu=$build/tpu/libtpu/libtpu.so
-# The step of a training that is cut both ways: the same program on four chips, its sums and gathers between them.
+# A training step that is cut in both ways: one program for four chips, with sums and gathers between them.
 cut=$("$build/unroll" plan --device "xla:$tpu" --topology v5e:2x2 --split batch=2,hidden=2 --layers 2 --dropout 0.1 \
     --bptt 16 --batch 8 2>&1)
 case $cut in

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The XLA device beside the CPU with a real plugin: XLA's for CPUs, from PyPI. Usage: check_xla.sh BUILD
+# Compares the XLA device with the CPU, using XLA's real plugin for CPUs from PyPI. Usage: check_xla.sh BUILD
 # test: kinds=long-plain; args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several; seconds=200
 build=$1 cases=${CASES:-tests/cases/short.txt}
 plugin=$build/xla/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
@@ -30,21 +30,21 @@ count() {       # adds up the last line of a program
     passed=$((passed + ${counts% *})) failed=$((failed + ${counts#* }))
     test -n "$counts" || { failed=$((failed + 1)); tail -n 5 "$work/log"; }
 }
-# A key of the last line of metrics, to five digits.
+# A value of the last line of metrics, to five digits.
 last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
 
-# A hundred losses, in fp32 and bf16, with all that LLVM can do. The rest is about our texts, not about the speed of what
-# LLVM makes of them, so it need not try.
+# A hundred losses in fp32 and bf16 with all optimizations of LLVM. The rest tests our programs, not the speed of the
+# compiled code, and needs no optimization.
 count "$build/tests/cases/test_curve" "xla:$plugin"
 export XLA_FLAGS="--xla_backend_optimization_level=0 $XLA_FLAGS"
 count "$build/tests/cases/test_device" "xla:$plugin" "$cases"
-# Beside the CPU.
+# Together with the CPU.
 count "$build/tests/cases/test_several" "cpu,xla:$plugin" tests/cases/tiny.txt near
-# Six of these on 2, 2, 4, 4, 4 and 8 devices.
+# Six of the cases on 2, 2, 4, 4, 4 and 8 devices.
 grep -v '^#' "$cases" | sed -n '1p;3p;5p;7p;9,10p' >"$work/cases"
 count "$build/tests/cases/test_device" "xla:$plugin" --cuts "$work/cases"
 
-# A training from the command: the same loss, a model that the CPU reads, one text.
+# A training with the command: the same loss, a model that the CPU reads, the same text.
 cat README.md docs/internals/plan.md >"$work/text"
 train() {       # train OUT DEVICE [OPTIONS]; with several ranks where $ranks starts them
     out=$work/$1 device=$2
@@ -66,7 +66,7 @@ check test "$here" = "$there"
 "$build/unroll" train --resume "$work/run-xla" --steps 50 >/dev/null 2>"$work/log"
 check test "$(last step "$work/run-xla")" = 50
 
-# A layer each, of threads and of processes.
+# One layer for each thread or process.
 train both-cpu cpu --layers 2
 train both-threads "cpu,xla:$plugin" --layers 2 --split layer=2
 check test "$(last loss "$work/both-cpu")" = "$(last loss "$work/both-threads")"

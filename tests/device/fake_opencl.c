@@ -1,14 +1,14 @@
-/* OpenCL's loader for tests: the real one, which it is linked with, but for what FAKE_OPENCL in the environment names:
+/* OpenCL's loader for tests. Passes calls to the real one, which it is linked with, except for what FAKE_OPENCL in the
+ * environment names:
  *     noplatform, nodevice     there is no driver; the drivers have no device
- *     small                    a device gives at most a megabyte in one piece
- *     nomemory                 nothing is allocated
- *     nocompile                no text compiles
- *     nobinary                 the driver takes no program that was built before
+ *     small                    a device allocates at most a megabyte at once
+ *     nomemory                 all allocations fail
+ *     nocompile                all compilations fail
+ *     nobinary                 the driver rejects programs that were built before
  *     old                      OpenCL C 1.1
- *     other                    the driver is of another version
- *     lost:N, full:N           from launch N on the device is lost, or has no resources
- * Not a driver: what it lets through computes. */
-#include "device/opencl/opencl_api.h"
+ *     other                    the driver has another version
+ *     lost:N, full:N           from launch N on, the device is lost, or out of resources */
+#include "extensions/opencl/opencl_api.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int is_fake(const char *what)
     return asked && !strncmp(asked, what, strlen(what));
 }
 
-/* Where the address of the function behind ours is. */
+/* Returns the address of the real function. */
 static void *behind(const char *name)
 {
     static _Thread_local void *address;

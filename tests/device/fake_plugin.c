@@ -1,11 +1,11 @@
-/* A PJRT plugin that checks everything: the order of calls, the size of every struct, that handles are alive,
- * that what is donated is not used again; and computes, by the interpreter of oracle.h. FAKE_PLUGIN in the
- * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute; faints: a
- * program fails after it began; dies: the process ends when it compiles; the last three only after
- * FAKE_PLUGIN_RUNS runs; compiling ahead of time: copies, large, prose. Built as a shared object; a fault ends the
- * process with a sentence. */
+/* A PJRT plugin that checks everything: the order of calls, the size of every struct, that handles are alive, that
+ * donated buffers are not used again. Programs are run by the interpreter of oracle.h. FAKE_PLUGIN in the environment
+ * makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. faints: a program fails
+ * after it has started; dies: the process ends when it compiles. The last three take effect only after FAKE_PLUGIN_RUNS
+ * runs. For compiling ahead of time: copies, large, prose. Built as a shared object; a misuse ends the process with a
+ * message. */
 #include "device/oracle.h"
-#include "device/xla/pjrt.h"
+#include "extensions/xla/pjrt.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static struct pjrt_client client = {ALIVE};
 static struct pjrt_device device[DEVICES];
 static bool initialized, created;
 
-/* What the test asks for when all is over. */
+/* Counters that the test reads at the end. */
 #define SEEN __attribute__((visibility("default")))
 SEEN atomic_long fake_plugin_buffers, fake_plugin_events, fake_plugin_errors, fake_plugin_programs, fake_plugin_runs;
 
@@ -63,7 +63,7 @@ static bool misbehaves(const char *how)
     return told && !strcmp(told, how);
 }
 
-/* After as many runs as the test wants first. */
+/* True after the number of runs that the test has set. */
 static bool misbehaves_by_now(const char *how)
 {
     const char *runs = getenv("FAKE_PLUGIN_RUNS");
@@ -179,6 +179,7 @@ static pjrt_error *addressable_devices(void *args)
 
 /* ---- programs -------------------------------------------------------------------------- */
 
+/* Checks and parses a program and its options; misbehaves on request. */
 static pjrt_error *client_compile(void *args)
 {
     ARGS(pjrt_compile_args);
@@ -226,6 +227,7 @@ static pjrt_error *run_program(struct oracle *program, int devices, pjrt_buffer 
     return NULL;
 }
 
+/* Checks the arguments, runs the program on all devices and marks donated buffers. */
 static pjrt_error *execute(void *args)
 {
     ARGS(pjrt_execute_args);
@@ -233,13 +235,13 @@ static pjrt_error *execute(void *args)
     demand((int)a->devices == program->devices, "the lists are not of as many devices as the program is for");
     demand(a->options && a->options->head.size >= 56, "the options of a run are incomplete");
     demand((int)a->arguments == program->main.arguments, "the number of arguments is not the program's");
-    demand(a->done != NULL, "nobody would wait for the end");
+    demand(a->done != NULL, "no event for the end of the run");
     if (misbehaves_by_now("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
     for (size_t d = 0; d < a->devices; d++)
         for (size_t i = 0; i < a->arguments; i++) {
             demand(a->argument[d][i]->state == ALIVE, "an argument was donated or freed before");
-            demand(a->argument[d][i]->device == (int)d, "an argument lies on another device");
+            demand(a->argument[d][i]->device == (int)d, "an argument is on another device");
             a->argument[d][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
         }
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* ranks of one process may share the plugin */
@@ -285,7 +287,7 @@ static pjrt_error *topology_devices(void *args)
     return NULL;
 }
 
-/* A module as a compiler gives it: a field of bytes behind what there is. */
+/* Appends a field of bytes to a module, in a compiler's format. */
 static void put_bytes(pjrt_compiled *c, unsigned number, const void *bytes, size_t size)
 {
     demand(size < 1 << 14 && c->size + size + 6 < sizeof c->bytes, "the module has no room");
@@ -298,7 +300,7 @@ static void put_bytes(pjrt_compiled *c, unsigned number, const void *bytes, size
     c->size += size;
 }
 
-/* Two operations of 500 cycles; all that is donated keeps its memory, but for the last if we misbehave so. */
+/* Two operations of 500 cycles. All donated buffers keep their memory, except the last if misbehaving in this way. */
 static void make_module(pjrt_compiled *c)
 {
     static const char operation[] = "\x0a\x04work\x12\x06"
@@ -416,6 +418,7 @@ static void put(enum pjrt_slot slot, pjrt_error *(*function)(void *))
 
 SEEN const struct pjrt_api *GetPjrtApi(void);
 
+/* Fills the table of functions; misbehaves on request. */
 const struct pjrt_api *GetPjrtApi(void)
 {
     table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *) : sizeof table;

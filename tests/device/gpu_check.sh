@@ -1,9 +1,9 @@
 #!/bin/sh
-# The CUDA device on a real GPU beside the CPU: the list of cases each way a recurrence can run, trainings in every
-# precision, the same bits twice, NVIDIA's compute-sanitizer. Fails where there is no GPU. Under with_fake_cuda.sh it
-# checks itself. Each part has its time (SECONDS_A_PART, 150 unless told) and says its result when it ends, so that a
-# program that hangs costs no other part. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN, STEPS and BYTES (of text) in the
-# environment make less of it.
+# Compares the CUDA device on a real GPU with the CPU: the list of cases with each implementation of a recurrence,
+# trainings in every precision, repeatability, NVIDIA's compute-sanitizer. Fails without a GPU. With with_fake_cuda.sh
+# it tests itself. Each part has a time limit (SECONDS_A_PART, default 150) and prints its result when it ends, so that
+# a hanging program does not affect other parts. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN, STEPS and BYTES (of
+# text) in the environment make it smaller.
 limit=${SECONDS_A_PART:-150}
 build=$1 cases=${CASES:-tests/cases/cases.txt} hidden=${HIDDEN:-128} steps=${STEPS:-40} bytes=${BYTES:-1000000}
 what=$("$build/unroll" devices | grep '^cuda ')
@@ -17,7 +17,7 @@ trap 'rm -r "$work"' EXIT
 passed=0 failed=0 skipped=0
 check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi; }
 skip() { skipped=$((skipped + 1)); echo "skipped: $1"; }
-count() {       # NAME COMMAND: adds up the last line of a program, and says it
+count() {       # NAME COMMAND: adds up the last line of a program and prints it
     name=$1 begin=$(date +%s)
     shift
     timeout -k 5 "$limit" "$@" >"$work/log" 2>&1
@@ -34,7 +34,8 @@ count() {       # NAME COMMAND: adds up the last line of a program, and says it
     echo "$name: ${counts% *} passed, ${counts#* } failed ($took s)"
 }
 
-# Some cases under compute-sanitizer, for at most $tool_limit seconds; racecheck knows nothing of the exchange between blocks.
+# Some cases under compute-sanitizer, for at most $tool_limit seconds; racecheck does not support the exchange between
+# blocks.
 tool_limit=$((limit * 4 / 5))
 sanitize() {
     if test "$1" = racecheck; then export UNROLL_CUDA_ALGORITHM=portable; fi
@@ -53,15 +54,17 @@ sanitize() {
     fi
 }
 
-# Outputs, losses, gradients, weights after updates: the way that the planner chooses, and each alone where it can.
+# Outputs, losses, gradients, weights after updates: with the implementation that the planner chooses, and with each
+# where supported.
 for way in '' portable cluster grid; do
     if test -n "$way"; then export UNROLL_CUDA_ALGORITHM="$way"; fi
     count "cases${way:+, $way}" "$build/tests/cases/test_device" cuda "$cases"
 done
 unset UNROLL_CUDA_ALGORITHM
 
-# The short list through XLA's plugin for CUDA, where there is one: $PJRT_PLUGIN, what `make tpu-check` left in BUILD, or
-# PyPI's jax-cuda13-pjrt in Python's folders. It brings no CUDA libraries: what it says without them is the reason.
+# The short list with XLA's plugin for CUDA, if there is one: $PJRT_PLUGIN, the one that `make tpu-check` left in BUILD,
+# or PyPI's jax-cuda13-pjrt in Python's folders. It does not include the CUDA libraries; without them, its error is the
+# reason for skipping.
 plugin=$build/cuda13/jax_plugins/xla_cuda13/xla_cuda_plugin.so
 test -f "$plugin" || plugin=cuda
 xla=$(PJRT_PLUGIN=${PJRT_PLUGIN:-$plugin} "$build/unroll" devices 2>/dev/null | grep '^xla ')
@@ -74,8 +77,8 @@ case $xla in
 *) skip "no GPU through XLA: ${xla#xla    }" ;;
 esac
 
-# Two ranks over NCCL. They share the GPU here, which NCCL allows where it takes them for two machines: its numbers go
-# through the network of this one. With more GPUs each has its own.
+# Two ranks over NCCL. Here they share the GPU, which NCCL allows if it takes them for two machines: the data passes
+# through the local network. With more GPUs, each rank has its own.
 case $what in
 *'no NCCL'*) skip "several ranks: there is no NCCL" ;;
 *)
@@ -88,7 +91,8 @@ case $what in
     fi ;;
 esac
 
-# Trainings from the command: NAME, cell and more options. Each has a fifth of a part's time, a cell's all twice that time.
+# Trainings with the command: NAME, cell and more options. Each may take a fifth of a part's time, all of a cell
+# together twice that time.
 cat README.md docs/internals/plan.md | head -c "$bytes" >"$work/text"
 train() {
     name=$1
@@ -101,7 +105,7 @@ train() {
         { echo "train $*: status $?, of at most $left s:"; tail -n 3 "$work/log"; }
 }
 loss() { tail -n 1 "$work/$1/metrics.jsonl" 2>/dev/null | sed -nE 's/.*"loss": ?([0-9.e+-]+).*/\1/p'; }
-near() {        # NAME NAME TOLERANCE: the losses of two runs, relative
+near() {        # NAME NAME TOLERANCE: compares the losses of two runs, relative
     awk -v a="$(loss "$1")" -v b="$(loss "$2")" -v t="$3" \
         'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && b > 0 && d <= t * b) }'
 }

@@ -1,17 +1,17 @@
-/* One check for every kind of operation: the overlays against the reference bit by bit, teams, the work
- * counted, and the reference against a plain formula in double. Not a test by itself. */
+/* One check for every kind of operation: the overlays against the reference bit by bit, teams, the work counted, and
+ * the reference against a plain formula in double. */
 #ifndef KERNEL_CHECK_H
 #define KERNEL_CHECK_H
 #include "kernel_fixture.h"
 
-/* A sanitizer makes a case so much slower that it tries only a part of them. */
+/* A sanitizer slows a case down so much that only some are tried. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLOWER = 8 };
 #else
 enum { SLOWER = 1 };
 #endif
 
-/* build makes the same call for floats and doubles; plain does it in double with simple loops. */
+/* build makes the same call for floats and doubles; plain computes it in double with simple loops. */
 struct kind_case {
     const char *name;
     struct fixture *(*build)(uint64_t seed, enum dtype real);
@@ -23,7 +23,7 @@ struct kind_case {
 static const enum isa simd_isas[] = {ISA_AVX2, ISA_AVX512, ISA_NEON};
 enum { SIMD_ISAS = sizeof simd_isas / sizeof *simd_isas };
 
-/* Every ISA and team must do what `reference`, which ran on the scalar one alone, has done. */
+/* Every ISA and team must give the results of `reference`, which was run on the scalar one. */
 static inline void check_isa(const struct kind_case *c, uint64_t seed, const struct cpu_isa *isa,
                              const struct fixture *reference)
 {

@@ -1,10 +1,10 @@
-/* Calls of kernels made by hand for tests: views with random strides in memory full of NaN, the same
- * numbers for floats and doubles, teams of threads, and comparisons. Not a test by itself. */
+/* Hand-made calls of kernels for tests: views with random strides in memory full of NaN, the same values for floats and
+ * doubles, teams of threads, and comparisons. */
 #ifndef KERNEL_FIXTURE_H
 #define KERNEL_FIXTURE_H
 #include "../check.h"
 #include "base/philox.h"
-#include "device/cpu/executable_parts.h"
+#include "device/cpu/executor/executable_parts.h"
 #include "tests/device/workspaces.h"
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct fixture {
     double flops;
 };
 
-/* ---- making ---------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------- */
 
 static inline struct fixture *fixture_new(enum op_kind kind, uint64_t seed, enum dtype real)
 {
@@ -80,7 +80,7 @@ static inline void set(struct fixture *f, int slot, size_t i, double value)
     }
 }
 
-/* Where element (i, j, k, l) of a view lies in its memory. */
+/* Returns the offset of element (i, j, k, l) of a view. */
 static inline size_t at4(const struct fixture *f, int slot, size_t i, size_t j, size_t k, size_t l)
 {
     const struct tensor *x = &f->call.view[slot];
@@ -95,7 +95,7 @@ static inline double value(const struct fixture *f, int slot, size_t i, size_t j
     return get(f, slot, at4(f, slot, i, j, k, l));
 }
 
-/* For all indices i, j, k, l of a view. */
+/* Loops over all indices i, j, k, l of a view. */
 #define EACH(f, slot)                                                                                   \
     for (size_t i = 0; i < extent((f), (slot), 0); i++) for (size_t j = 0; j < extent((f), (slot), 1); j++) \
     for (size_t k = 0; k < extent((f), (slot), 2); k++) for (size_t l = 0; l < extent((f), (slot), 3); l++)
@@ -105,7 +105,7 @@ static inline size_t extent(const struct fixture *f, int slot, int axis)
     return axis < f->call.view[slot].rank ? f->call.view[slot].count[axis] : 1;
 }
 
-/* A view of random numbers in [-1, 1); strides are widened at random, all around is NaN. */
+/* Makes a view of random values in [-1, 1) with randomly widened strides, surrounded by NaN. */
 static inline void make(struct fixture *f, int slot, enum dtype dtype, enum access access, int rank,
                         const uint32_t *count)
 {
@@ -136,7 +136,7 @@ static inline void make(struct fixture *f, int slot, enum dtype dtype, enum acce
 
 #define SIZES(...) (const uint32_t[]){ __VA_ARGS__ }
 
-/* Numbers 0 .. below - 1, some of them -1 if so wanted. */
+/* Makes integers 0 .. below - 1, some of them -1 if `negative`. */
 static inline void make_integers(struct fixture *f, int slot, int rank, const uint32_t *count, uint32_t below,
                                  bool negative)
 {
@@ -146,22 +146,22 @@ static inline void make_integers(struct fixture *f, int slot, int rank, const ui
         negative && random_size(f, 0, 5) == 0 ? -1 : (double)random_size(f, 0, below - 1));
 }
 
-/* Where element (g, u, k) of [G, U, K] lies in panels. */
+/* Returns the offset of element (g, u, k) of [G, U, K] in panels. */
 static inline size_t panel_at(size_t g, size_t u, size_t k, size_t units, size_t width)
 {
     return ((g * panels(units) + u / PANEL) * width + k) * PANEL + u % PANEL;
 }
 
-/* Where row n and column k of `rows` rows lie in columns. */
+/* Returns the offset of row n and column k, of `rows` rows, in columns. */
 static inline size_t column_at(size_t n, size_t k, size_t rows) { return (k / PANEL * rows + n) * PANEL + k % PANEL; }
 
-/* Where element (g, u, k) of [gates, U, width] lies with the gates side by side. */
+/* Returns the offset of element (g, u, k) of [gates, U, width] with interleaved gates. */
 static inline size_t gate_at(size_t g, size_t u, size_t k, size_t gates, size_t width)
 {
     return ((u / CELL_TILE * width + k) * gates + g) * CELL_TILE + u % CELL_TILE;
 }
 
-/* A view in panels, its numbers random, zeros where no unit is. */
+/* Makes a view in panels with random values, and zeros in the padding of units. */
 static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates, uint32_t units,
                                uint32_t width)
 {
@@ -179,7 +179,7 @@ static inline void make_panels(struct fixture *f, int slot, enum access access, 
             for (size_t k = 0; k < width; k++) set(f, slot, panel_at(g, u, k, units, width), random_real(f));
 }
 
-/* A view [(G), U, K] in columns, its numbers random, zeros where no column is. */
+/* Makes a view [(G), U, K] in columns with random values, and zeros in the padding of columns. */
 static inline void make_columns(struct fixture *f, int slot, enum access access, bool gated, uint32_t gates,
                                 uint32_t units, uint32_t width)
 {
@@ -198,7 +198,7 @@ static inline void make_columns(struct fixture *f, int slot, enum access access,
         for (size_t k = 0; k < width; k++) set(f, slot, column_at(row, k, (size_t)gates * units), random_real(f));
 }
 
-/* A view with its gates side by side: zeros. */
+/* Makes a view with interleaved gates, filled with zeros. */
 static inline void make_gates(struct fixture *f, int slot, enum access access, uint32_t gates, uint32_t units,
                               uint32_t width)
 {
@@ -225,9 +225,10 @@ static inline void run_member(void *arg, int me)
 {
     struct team_call *t = arg;
     use_workspace(me);
-    t->call->isa->kernel[t->call->op->kind](t->call, me, t->team, &t->work[me]);
+    t->call->isa->kernel[t->call->kind](t->call, me, t->team, &t->work[me]);
 }
 
+/* Runs the operation with a team and returns its total work. */
 static inline struct work run_on(struct fixture *f, const struct cpu_isa *isa, int team_members)
 {
     struct team_call t = {.call = &f->call, .team = team_members};
@@ -249,7 +250,7 @@ static inline struct work run_on(struct fixture *f, const struct cpu_isa *isa, i
     return sum;
 }
 
-/* By the formula of struct work. */
+/* Computes bytes by the formula of struct work. */
 static inline double bytes_of(const struct fixture *f)
 {
     double bytes = 0;
@@ -267,7 +268,7 @@ static inline double bytes_of(const struct fixture *f)
 
 static inline bool same_number(double a, double b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
 
-/* All views of both have the same bits. */
+/* True if all views of both have the same bits. */
 static inline bool same_bits(const struct fixture *a, const struct fixture *b)
 {
     for (int slot = 0; slot < OP_VIEWS; slot++)
@@ -277,7 +278,7 @@ static inline bool same_bits(const struct fixture *a, const struct fixture *b)
     return true;
 }
 
-/* Nothing was written beside the views. */
+/* True if nothing was written outside of the views. */
 static inline bool only_views_changed(const struct fixture *f)
 {
     for (int slot = 0; slot < OP_VIEWS; slot++) {
@@ -293,7 +294,7 @@ static inline bool only_views_changed(const struct fixture *f)
     return true;
 }
 
-/* The largest difference of a view, relative to its largest number or 1. */
+/* Returns the largest difference of a view, relative to its largest value or 1. */
 static inline double distance(const struct fixture *a, const struct fixture *b, int slot)
 {
     double largest = 1, worst = 0;
@@ -303,7 +304,7 @@ static inline double distance(const struct fixture *a, const struct fixture *b, 
         double x = get(a, slot, i), y = get(b, slot, i), d = fabs(x - y);
         if (same_number(x, y))
             continue;
-        worst = d <= worst ? worst : d; /* a NaN stays */
+        worst = d <= worst ? worst : d; /* keeps NaN */
         largest = fabs(x) > largest ? fabs(x) : largest;
     }
     return worst / largest;

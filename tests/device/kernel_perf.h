@@ -1,16 +1,16 @@
-/* Speed of the CPU kernels on one thread, in GFLOP/s by the standard count and percent of the fused
- * multiply-add peak measured beside it. Printed for people; nothing is asserted. */
+/* Speed of the CPU kernels on one thread, in GFLOP/s by the standard count and in percent of the fused multiply-add
+ * peak, which is measured, too. Nothing is asserted. */
 #ifndef KERNEL_PERF_H
 #define KERNEL_PERF_H
 #include "kernel_fixture.h"
-#include "losses/loss.h"
+#include "nn/losses/loss.h"
 #include <stdio.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-/* Of this thread's own time, so that a busy machine disturbs less. */
+/* Returns the thread's CPU time, which a busy machine affects less. */
 static inline double seconds_now(void)
 {
     struct timespec t;
@@ -18,7 +18,7 @@ static inline double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- the peak: 12 chains of multiply-adds that do not wait for each other -------------- */
+/* ---- the peak: 12 independent chains of multiply-adds ---------------------------------- */
 
 enum { PEAK_ROUNDS = 400000, PEAK_CHAINS = 12 };
 
@@ -33,7 +33,7 @@ __attribute__((target("avx512f"))) static void multiply_add_avx512(void)
 #pragma GCC unroll 12
         for (int i = 0; i < PEAK_CHAINS; i++) {
             x[i] = _mm512_fmadd_ps(x[i], a, b);
-            __asm__ volatile("" : "+v"(x[i])); /* the result is wanted */
+            __asm__ volatile("" : "+v"(x[i])); /* keeps the result alive */
         }
 }
 
@@ -47,12 +47,12 @@ __attribute__((target("avx2,fma"))) static void multiply_add_avx2(void)
 #pragma GCC unroll 12
         for (int i = 0; i < PEAK_CHAINS; i++) {
             x[i] = _mm256_fmadd_ps(x[i], a, b);
-            __asm__ volatile("" : "+x"(x[i])); /* the result is wanted */
+            __asm__ volatile("" : "+x"(x[i])); /* keeps the result alive */
         }
 }
 #endif
 
-/* GFLOP/s, or 0 where no such loop is written. */
+/* Returns GFLOP/s, or 0 if there is no loop for the ISA. */
 static inline double peak_of(enum isa isa)
 {
     double best = 0;
@@ -78,7 +78,7 @@ static inline double best_time(const struct call *call, struct work *work)
     for (int i = 0; i < 3 || (spent < 0.3 && i < 2000); i++) {
         *work = (struct work){0, 0};
         double begin = seconds_now();
-        call->isa->kernel[call->op->kind](call, 0, 1, work);
+        call->isa->kernel[call->kind](call, 0, 1, work);
         double time = seconds_now() - begin;
         best = time < best ? time : best;
         spent += time;
@@ -170,6 +170,7 @@ static inline struct fixture *perf_dropout(uint32_t T, uint32_t B, uint32_t K)
     return f;
 }
 
+/* Prints the speed of kernels for each supported ISA. */
 static inline int kernel_perf(void)
 {
     for (int i = ISA_AVX2; i < ISA_COUNT; i++) {

@@ -1,7 +1,7 @@
-/* An interpreter of the StableHLO text that Unroll writes, for tests: what a program means, without XLA. It is
- * also their verifier: every operand must be defined and have the type that is said, every result the type that
- * follows from its operands and attributes, every slice must lie inside. Knows the operations that src/device/xla
- * emits and no others; slow, in double where the type is a float, rounded to the type after each operation. */
+/* An interpreter of the StableHLO text that Unroll writes, for tests: runs a program without XLA. It also verifies it.
+ * Every operand must be defined and have the stated type, every result the type that follows from its operands and
+ * attributes, every slice must be in bounds. Only the operations that extensions/xla emits are supported. It is slow:
+ * floats are computed in double and rounded to the type after each operation. */
 #ifndef DEVICE_ORACLE_H
 #define DEVICE_ORACLE_H
 #include <setjmp.h>
@@ -44,37 +44,38 @@ struct region {
 
 struct oracle {
     char *text;
-    const char *at; /* while reading */
+    const char *at; /* current position of the parser */
     int line;
     struct tensor_type *type;     /* [values] */
-    int values, names, *value_of; /* value_of[%vN]: its first value, or -1: not in sight */
+    int values, names, *value_of; /* value_of[%vN]: its first value, or -1: out of scope */
     struct region main;
-    int devices;                /* that the module says it is for */
-    int alias[ORACLE_OPERANDS]; /* [arguments] the result that takes its memory, or -1 */
+    int devices;                /* number of devices stated by the module */
+    int alias[ORACLE_OPERANDS]; /* [arguments] the result that reuses its memory, or -1 */
     jmp_buf broken;
     char error[400];
 };
 
-/* NULL: there is an error, in `error`. */
+/* Parses and verifies a program. Returns NULL on failure, with a message in `error`. */
 struct oracle *oracle_read(const char *text, size_t size, char *error, size_t room);
 void oracle_free(struct oracle *);
-/* Runs the program on each of the devices in step, [devices][arguments] to [devices][results]; false: `error`. */
+/* Runs the program on all devices in lockstep: [devices][arguments] to [devices][results]. On failure, returns false
+ * and sets `error`. */
 bool oracle_run(struct oracle *, int devices, struct tensor *const *const *argument, struct tensor **const *result);
 
 /* ---- tensors --------------------------------------------------------------------------- */
 
 int64_t type_count(const struct tensor_type *);
-size_t kind_bytes(enum oracle_kind); /* in the host's memory */
+size_t kind_bytes(enum oracle_kind); /* in host memory */
 bool same_type(const struct tensor_type *, const struct tensor_type *);
-struct tensor *tensor_new(const struct tensor_type *); /* one user */
-void tensor_free(struct tensor *);                     /* by its last user */
+struct tensor *tensor_new(const struct tensor_type *); /* with a reference count of 1 */
+void tensor_free(struct tensor *);                     /* drops a reference */
 void tensor_from(struct tensor *, const void *host);
 void tensor_to(const struct tensor *, void *host);
 
 /* ---- the operations -------------------------------------------------------------------- */
 
-/* What an operation is: how many operands it has (-1: any), which type its result has, and its value. Without `run`
- * all devices make it together, and without both it is a loop. */
+/* Describes an operation: number of operands (-1: any), type of its result, and its value. Without `run` it is computed
+ * by all devices together; without either it is a loop. */
 struct rule {
     const char *name;
     int operands, regions;
@@ -86,7 +87,7 @@ extern const struct rule oracle_rules[];
 /* oracle_dot.c */
 void oracle_type_dot(struct oracle *, const struct operation *, const struct tensor_type *, struct tensor_type *);
 void oracle_run_dot(struct oracle *, const struct operation *, struct tensor *const *, struct tensor *);
-/* oracle_devices.c: of one operand. */
+/* oracle_devices.c: operations with one operand. */
 void oracle_type_all_reduce(struct oracle *, const struct operation *, const struct tensor_type *,
                             struct tensor_type *);
 void oracle_type_all_gather(struct oracle *, const struct operation *, const struct tensor_type *,
@@ -97,11 +98,11 @@ void oracle_together(struct oracle *, const struct operation *, int devices, str
                      struct tensor *const *result);
 
 void oracle_fail(struct oracle *, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
-/* The text after "name = " of an attribute; ends the reading or the run where there is none. */
+/* Returns the text after "name = " of an attribute; ends the parsing or the run if it is missing. */
 const char *oracle_attribute(struct oracle *, const struct operation *, const char *name);
-/* Numbers of "array<i64: 1, 2>", "[1, 2]"; returns how many. */
+/* Parses the numbers of "array<i64: 1, 2>" or "[1, 2]" and returns their count. */
 int oracle_numbers(struct oracle *, const char *text, int64_t *number);
-/* Of a region that is one operation on its two arguments: its rule. */
+/* Returns the rule of a region that consists of one operation on its two arguments. */
 const struct rule *oracle_folding(struct oracle *, const struct operation *);
 double oracle_round(enum oracle_kind, double);
 

@@ -1,4 +1,4 @@
-/* Operations between devices (oracle.h): what each has of the others, in groups of equal size. */
+/* Operations between devices (oracle.h): exchanges in groups of equal size. */
 #include "oracle_rule.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ struct groups {
     int count, size, member[DEVICES];
 };
 
-/* replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>: each device in one group. */
+/* Parses replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; each device is in one group. */
 static void read_groups(struct oracle *o, const struct operation *op, struct groups *g)
 {
     const char *at = oracle_attribute(o, op, "replica_groups"), *end = strstr(at, "> : tensor<");
@@ -27,7 +27,7 @@ static void read_groups(struct oracle *o, const struct operation *op, struct gro
         seen[member] = true;
         g->member[members++] = (int)member;
     }
-    demand(o, op, g->size > 0 && members == g->count * g->size, "its groups are not as many as is said");
+    demand(o, op, g->size > 0 && members == g->count * g->size, "it does not have the stated number of groups");
     for (int i = 0; i < members; i++) demand(o, op, seen[i], "a device is in no group");
 }
 
@@ -72,7 +72,7 @@ void oracle_type_reduce_scatter(struct oracle *o, const struct operation *op, co
 
 /* ---- values ---------------------------------------------------------------------------- */
 
-/* Elements before the axis, on it and after it. */
+/* Numbers of elements before the axis, on it and after it. */
 struct fold {
     int64_t outer, axis, inner;
 };

@@ -1,9 +1,9 @@
-/* The product of a program (oracle.h): any two operands, one axis of each contracted, summed in double. */
+/* The product of a program (oracle.h): two operands of any shape, one contracted axis in each, summed in double. */
 #include "oracle_rule.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* One for each operand: "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]". */
+/* Checks the list with one entry for each operand: "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]". */
 static void check_precision(struct oracle *o, const struct operation *op)
 {
     static const char *const names[] = {"HIGHEST>", "HIGH>", "DEFAULT>"};
@@ -37,7 +37,7 @@ void oracle_type_dot(struct oracle *o, const struct operation *op, types in, str
     out->kind = ORACLE_F32;
 }
 
-/* Distances of an operand's rows, and of its contracted axis. */
+/* Returns the distance between an operand's rows, and that of its contracted axis. */
 static int64_t strides_of(types t, int64_t contracted, int64_t *offset)
 {
     struct tensor_type rest = {.rank = 0};
@@ -53,6 +53,7 @@ static int64_t strides_of(types t, int64_t contracted, int64_t *offset)
     return stride;
 }
 
+/* Computes dot_general with one contracted axis and sums in double. */
 void oracle_run_dot(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
     int64_t axis[2], *row[2], rows[2], stride[2], width;

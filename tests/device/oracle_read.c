@@ -1,5 +1,5 @@
-/* Reads a program's text and checks it (oracle.h): names, types, regions. What each operation's type must be is
- * in oracle_rules.c. */
+/* Parses a program's text and checks names, types and regions (oracle.h). The types of operations are checked in
+ * oracle_rules.c. */
 #include "oracle.h"
 #include <ctype.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static int64_t read_integer(struct oracle *o)
     return number;
 }
 
-/* Moves behind the bracket that closes the one before `at`. */
+/* Skips to after the bracket that closes the one before `at`. */
 static void skip_brackets(struct oracle *o)
 {
     for (int depth = 1; depth; o->at++) {
@@ -86,7 +86,7 @@ static struct tensor_type read_type(struct oracle *o)
     return type;
 }
 
-/* (type, ..), or one type without brackets. */
+/* Parses (type, ..), or one type without brackets. */
 static int read_types(struct oracle *o, struct tensor_type *type)
 {
     int count = 0;
@@ -123,7 +123,7 @@ static int define(struct oracle *o, int name, const struct tensor_type *type, in
     return first;
 }
 
-/* "%v3, %v4#1) : .. " up to the bracket. */
+/* Parses "%v3, %v4#1) : .. " up to the bracket. */
 static int read_operands(struct oracle *o, int *operand)
 {
     int count = 0;
@@ -147,7 +147,7 @@ static void check_types(struct oracle *o, const int *value, int values, const st
         oracle_fail(o, "%d values have %d types", values, types);
     for (int i = 0; i < values; i++)
         if (!same_type(&o->type[value[i]], &said[i]))
-            oracle_fail(o, "value %d is not of the type that is said", i);
+            oracle_fail(o, "value %d does not have the stated type", i);
 }
 
 /* ---- operations ------------------------------------------------------------------------ */
@@ -183,7 +183,7 @@ static void find_rule(struct oracle *o, struct operation *op)
     expect(o, "\"(");
 }
 
-/* A loop: both regions take what it carries, one says whether it goes on, one gives what it carries on. */
+/* Checks a loop: both regions take the carried values; one returns the condition, the other the next values. */
 static void check_loop(struct oracle *o, const struct operation *op, const struct tensor_type *type)
 {
     const struct region *condition = op->region[0], *body = op->region[1];
@@ -199,6 +199,7 @@ static void check_loop(struct oracle *o, const struct operation *op, const struc
             oracle_fail(o, "a loop's regions take other types than it carries");
 }
 
+/* Parses an operation and checks the types of its operands and results. */
 static void read_operation(struct oracle *o, struct operation *op)
 {
     struct tensor_type operand[ORACLE_OPERANDS], said[ORACLE_OPERANDS], follows = {0};
@@ -227,12 +228,12 @@ static void read_operation(struct oracle *o, struct operation *op)
         follows = said[0];
         op->rule->type(o, op, operand, &follows);
         if (op->results != 1 || !same_type(&follows, &said[0]))
-            oracle_fail(o, "the result of '%s' is not of the type that is said", op->rule->name);
+            oracle_fail(o, "the result of '%s' does not have the stated type", op->rule->name);
     }
     op->result = define(o, name, said, op->results);
 }
 
-/* Operations until the return; names that are defined here end here. */
+/* Parses operations up to the return. The scope of names defined here ends there. */
 static void read_body(struct oracle *o, struct region *r, const char *end)
 {
     struct tensor_type type[ORACLE_OPERANDS];
@@ -252,6 +253,7 @@ static void read_body(struct oracle *o, struct region *r, const char *end)
     expect(o, "}");
 }
 
+/* Parses the arguments of a region; alias: the aliased output of each, -1: none. */
 static int read_arguments(struct oracle *o, struct region *r, int *alias)
 {
     r->argument = o->values;
@@ -285,7 +287,7 @@ static void read_region(struct oracle *o, struct region *r)
             o->value_of[i] = -2;
 }
 
-/* What is donated goes to a result of its type, each to another. */
+/* Each donated argument goes to a result of its type, no two to the same. */
 static void check_aliases(struct oracle *o)
 {
     const struct region *m = &o->main;
@@ -300,6 +302,7 @@ static void check_aliases(struct oracle *o)
     }
 }
 
+/* Parses a module with its main function, and checks types and aliases. */
 static void read_module(struct oracle *o)
 {
     struct tensor_type said[ORACLE_OPERANDS];
@@ -325,7 +328,7 @@ static void read_module(struct oracle *o)
     o->at = NULL;
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- the whole program ----------------------------------------------------------------- */
 
 static void region_free(struct region *r)
 {
@@ -347,7 +350,7 @@ void oracle_free(struct oracle *o)
     free(o);
 }
 
-/* No more names or values than the text has signs of percent and commas. */
+/* Returns an upper limit for names and values: the number of percent signs and commas in the text. */
 static int max_values(const char *text)
 {
     int max = 64;

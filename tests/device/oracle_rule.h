@@ -1,12 +1,11 @@
-/* What the rules of operations (oracle_rules.c, oracle_dot.c, oracle_devices.c) share beside oracle.h: indices and what
- * is demanded of a type. Nothing here reads or runs a program. */
+/* Shared by the rules of operations (oracle_rules.c, oracle_dot.c, oracle_devices.c): indices and checks of types. */
 #ifndef DEVICE_ORACLE_RULE_H
 #define DEVICE_ORACLE_RULE_H
 #include "oracle.h"
 
 typedef const struct tensor_type *types;
 
-/* Calls for each element, last axis fastest: index in the type's own bounds. */
+/* Advances to the next element within the type's bounds, last axis fastest. */
 static inline bool next_index(types t, int64_t *index)
 {
     for (int i = t->rank; i-- > 0;) {

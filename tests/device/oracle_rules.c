@@ -1,4 +1,4 @@
-/* What each operation of a program is (oracle.h): the type of its result, and its value. */
+/* The operations of a program (oracle.h): types and values of their results. */
 #include "oracle_rule.h"
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 /* ---- shapes and attributes ------------------------------------------------------------- */
 
-/* A type with these extents, the kind kept. */
+/* Sets the extents of a type and keeps its kind. */
 static void set_shape(struct tensor_type *t, int rank, const int64_t *dim)
 {
     t->rank = rank;
@@ -55,7 +55,7 @@ static double combined(const char *name, double x, double y)
     }
 }
 
-/* Of integers, in 64 bits: wraps where the type does. */
+/* Combines integers in 64 bits; wraps around like the type. */
 static uint64_t combined_bits(struct oracle *o, const struct operation *op, uint64_t x, uint64_t y)
 {
     const char *name = op->rule->name;
@@ -175,7 +175,7 @@ static void run_convert(struct oracle *o, const struct operation *op, struct ten
     }
 }
 
-/* ---- made of nothing ------------------------------------------------------------------- */
+/* ---- operations without operands ------------------------------------------------------- */
 
 static union cell number_at(struct oracle *o, const struct operation *op, enum oracle_kind kind, const char *said)
 {
@@ -194,7 +194,7 @@ static union cell number_at(struct oracle *o, const struct operation *op, enum o
     return value;
 }
 
-/* One number for all elements, or of one axis a list of integers. */
+/* Parses one value for all elements, or a list of integers for a single axis. */
 static const char *constant_of(struct oracle *o, const struct operation *op, types out)
 {
     const char *said = oracle_attribute(o, op, "value");
@@ -247,7 +247,7 @@ static void run_iota(struct oracle *o, const struct operation *op, struct tensor
     while (next_index(&out->type, index));
 }
 
-/* ---- moved, not changed ----------------------------------------------------------------- */
+/* ---- rearranging ------------------------------------------------------------------------ */
 
 static void type_reshape(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
 {
@@ -319,7 +319,7 @@ static void type_slice(struct oracle *o, const struct operation *op, types in, s
     }
 }
 
-/* The box of `whole` that begins at `first` and is as large as `piece`: read, or written. */
+/* Copies the box of `whole` that begins at `first` and has the size of `piece`, in either direction. */
 static void move_box(struct tensor *whole, const int64_t *first, struct tensor *piece, bool writes)
 {
     int64_t index[ORACLE_AXES] = {0}, at[ORACLE_AXES], i = 0;
@@ -340,7 +340,7 @@ static void run_slice(struct oracle *o, const struct operation *op, struct tenso
     move_box(in[0], first, out, false);
 }
 
-/* The indices that follow operand `from`. XLA moves what is out of bounds; here it is an error. */
+/* Reads the indices that follow operand `from`. XLA clamps indices that are out of bounds; here they are an error. */
 static void find_first(struct oracle *o, const struct operation *op, struct tensor *const *in, int from, types whole,
                        types piece, int64_t *first)
 {

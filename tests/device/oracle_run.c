@@ -1,5 +1,5 @@
-/* Runs a program that oracle_read.c has checked (oracle.h): tensors, regions, loops. All devices go through the
- * program together, one operation after the other. */
+/* Runs a program that oracle_read.c has checked (oracle.h): tensors, regions, loops. All devices run the program in
+ * lockstep. */
 #include "oracle.h"
 #include <math.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ void tensor_to(const struct tensor *t, void *host)
         }
 }
 
-/* To the nearest of the type's numbers, ties to even. */
+/* Rounds to the nearest value of the type, ties to even. */
 double oracle_round(enum oracle_kind kind, double x)
 {
     float number = (float)x;
@@ -125,7 +125,7 @@ const struct rule *oracle_folding(struct oracle *o, const struct operation *op)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-/* value[device][number]; what is not made yet is NULL. */
+/* value[device][number]; NULL: not computed yet. */
 struct run {
     struct oracle *o;
     int devices;

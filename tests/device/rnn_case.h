@@ -1,12 +1,12 @@
-/* One recurrence as the tests of rnn run it: its shape, its arrays by slot, and calls of the kernels on them
- * over chunks and teams. Outputs and scratch begin as NaN, so that a read of what nobody wrote shows.
- * Not the reference: that is in test_rnn.c. */
+/* A recurrence for the tests of rnn: its shape, its arrays by slot, and calls of the kernels over chunks and teams.
+ * Outputs and scratch are initially NaN, so that reads of uninitialized values are detected. The reference is in
+ * test_rnn.c. */
 #ifndef TESTS_DEVICE_RNN_CASE_H
 #define TESTS_DEVICE_RNN_CASE_H
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/cpu/executable_parts.h"
-#include "device/cpu/rnn_kernels.h"
+#include "device/cpu/executor/executable_parts.h"
+#include "device/cpu/recurrent/rnn_kernels.h"
 #include "tests/device/workspaces.h"
 #include "tests/check.h"
 #include <math.h>
@@ -22,7 +22,7 @@ struct shape {
 
 enum { CHUNKS_TESTED = 3 };
 
-/* What a slot of the operation holds in the case, whole in time; strides as the plan would give them. */
+/* Contents of a slot of the operation for all steps, with the strides of a plan. */
 struct slot {
     int rank;
     uint32_t count[BUFFER_AXES];
@@ -40,22 +40,22 @@ struct rnn_case {
     const struct cell_kernels *cell;
     uint32_t units, first_unit; /* own */
     struct slot slot[RNN_BACK_VIEWS];
-    struct slot w_dense, w_columns;       /* RNN_W as it is, and as backward reads it */
+    struct slot w_dense, w_columns;       /* RNN_W as it is, and in the layout for backward */
     void *handover[2][CHUNKS_TESTED + 1]; /* states [B, K] and [S, B, U] between chunks */
     void *d_handover[2][CHUNKS_TESTED + 1];
     struct unroll_model model;
     struct layer layer;
     struct plan plan;
-    struct buffer whole_g; /* RNN_G as the plan describes it: all units of the ranks */
+    struct buffer whole_g; /* RNN_G as in the plan: all units of the ranks */
     struct group group;
     struct unroll_comm *comm; /* NULL: one rank */
-    enum division division;   /* of steps over a team */
+    enum division division;   /* division of steps among a team */
     struct work work[2];      /* of the last forward and backward, all chunks and threads */
 };
 
 /* ---- slots ----------------------------------------------------------------------------- */
 
-/* wide: the last axis is the second half of rows twice as long, as of a bidirectional layer's output. */
+/* wide: the last axis is the second half of rows twice as long, as in the output of a bidirectional layer. */
 static void add_slot(struct rnn_case *c, int at, int rank, const uint32_t *count, bool has_time, bool wide,
                      enum access forward, enum access backward)
 {
@@ -79,6 +79,7 @@ static void add_slot(struct rnn_case *c, int at, int rank, const uint32_t *count
     add_slot(c, at, (int)(sizeof (uint32_t[]){ __VA_ARGS__ } / sizeof(uint32_t)),                   \
              (uint32_t[]){ __VA_ARGS__ }, has_time, wide, forward, backward)
 
+/* Sets the shape and access of each tensor of the operation. */
 static void add_slots(struct rnn_case *c)
 {
     const struct cell_declaration *cell = c->cell->declaration;
@@ -128,7 +129,7 @@ static void add_slots(struct rnn_case *c)
         SLOT(RNN_RESET, true, false, READ, READ, T, B);
 }
 
-/* ---- numbers --------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------- */
 
 static size_t offset_of(const struct slot *s, const uint32_t *index)
 {
@@ -159,7 +160,7 @@ static double random_number(uint32_t stream, uint32_t i, uint32_t j, uint32_t k,
     return 2 * (double)philox_unit(bits[0]) - 1;
 }
 
-/* Numbers that depend on their place in the whole layer: axis `units` is cut at first_unit. */
+/* Fills in values that depend on their position in the whole layer, whose axis `units` is cut at first_unit. */
 static void fill(struct rnn_case *c, struct slot *s, uint32_t stream, int units)
 {
     uint32_t n[4] = {1, 1, 1, 1}, i[4];
@@ -192,7 +193,7 @@ static void pack_weights(struct rnn_case *c)
             }
 }
 
-/* Pre-activations of inputs that do not see x stay NaN: nobody may read them. */
+/* Pre-activations of inputs that do not depend on x stay NaN: no kernel may read them. */
 static void fill_sums(struct rnn_case *c)
 {
     const struct cell_declaration *cell = c->cell->declaration;
@@ -205,8 +206,8 @@ static void fill_sums(struct rnn_case *c)
                     set(g, t, b, k, u, random_number(RNN_G, t, b, k, u + c->first_unit));
 }
 
-/* Rows of half the steps, of none and of all by turns, so that rows that take part have others between them;
- * some start anew, also where they have ended. */
+/* Rows of half the steps, of none and of all in turn, so that active rows have inactive ones between them. Some are
+ * reset, also after their end. */
 static void fill_rows(struct rnn_case *c)
 {
     const int32_t lengths[] = {(int32_t)c->shape.T / 2, 0, (int32_t)c->shape.T};
@@ -234,6 +235,7 @@ static void fill_all(struct rnn_case *c)
 
 /* ---- a case ---------------------------------------------------------------------------- */
 
+/* Allocates a case with random numbers for a share of the units. */
 static void case_new(struct rnn_case *c, const struct cpu_isa *isa, struct shape shape, uint32_t first_unit,
                      uint32_t units)
 {
@@ -290,7 +292,7 @@ static struct tensor tensor_of(const struct rnn_case *c, const struct slot *s, u
     return x;
 }
 
-/* [H, U, K] in columns. */
+/* Describes [H, U, K] in columns. */
 static struct tensor columns_of(const struct rnn_case *c)
 {
     struct tensor x = tensor_of(c, &c->w_dense, 0, 0);
@@ -301,7 +303,7 @@ static struct tensor columns_of(const struct rnn_case *c)
     return x;
 }
 
-/* The n-th of `chunks` calls in the order of the forward; states come from handover[n], go to [n + 1]. */
+/* Makes the n-th of `chunks` calls in forward order; states come from handover[n] and go to [n + 1]. */
 static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool keeps, struct op *op, struct call *call)
 {
     uint32_t t0, count;
@@ -345,7 +347,7 @@ struct team_call {
 static void call_as(void *argument, int me)
 {
     struct team_call *t = argument;
-    if (t->team > 1 || !workspace_of_thread) /* ranks are threads, too, each alone in its team */
+    if (t->team > 1 || !workspace_of_thread) /* ranks are also threads, each with a team of one */
         use_workspace(me);
     unroll_status status = t->kernel(t->call, me, t->team, &t->work[me]);
     if (status != UNROLL_OK) {
@@ -354,7 +356,7 @@ static void call_as(void *argument, int me)
     }
 }
 
-/* members: threads that run the kernel together; NULL: the caller alone. */
+/* Runs the kernel on the threads `members`; NULL: on the caller alone. */
 static unroll_status run_kernel(struct rnn_case *c, struct team *members, int chunks, bool back, bool keeps)
 {
     bool is_double = c->isa->real == DTYPE_F64;

@@ -1,9 +1,9 @@
-/* A recurrence and its backward in plain loops on the cells' scalar kernels, for one row at a time: what persistent
- * kernels are compared with. Operands are rounded as a GPU's are; sums are in double. Arrays are dense: g [T,B,G,U],
- * weights [gates,U,U], bias [gates,U], y [T,B,U], s [T,B,S-1,U], intermediate [T,B,L,U], h0 [B,U], s0 [S-1,B,U]. */
+/* A recurrence and its backward in plain loops on the cells' scalar kernels, for one row at a time: the reference for
+ * persistent kernels. Operands are rounded as on a GPU; sums are in double. Arrays are dense: g [T,B,G,U], weights
+ * [gates,U,U], bias [gates,U], y [T,B,U], s [T,B,S-1,U], intermediate [T,B,L,U], h0 [B,U], s0 [S-1,B,U]. */
 #ifndef TESTS_DEVICE_RNN_PLAIN_H
 #define TESTS_DEVICE_RNN_PLAIN_H
-#include "cells/cell.h"
+#include "nn/cells/cell.h"
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
@@ -17,7 +17,7 @@ struct plain {
     float (*round)(float); /* of operands */
     float clip;
     floats weights, bias, vectors;
-    std::vector<int32_t> lengths; /* may be empty, as reset */
+    std::vector<int32_t> lengths; /* may be empty, as may reset */
     std::vector<uint8_t> reset;
     floats g, h0, s0, y, s, intermediate, hn, sn;
     floats dy, dhn, dsn, dh0, ds0, dv; /* backward */
@@ -37,7 +37,7 @@ static inline struct fields plain_fields(const float *at, uint32_t units)
     return f;
 }
 
-/* One phase of one row. */
+/* Runs one phase of one row. */
 static inline struct cell_step plain_step(const struct plain &p, float *in, float *state, float *next,
                                           float *intermediate)
 {
@@ -54,7 +54,7 @@ static inline struct cell_step plain_step(const struct plain &p, float *in, floa
     return s;
 }
 
-/* Adds weights times the operand to the inputs of a phase that have this source. */
+/* Adds weights times the operand to the inputs of a phase with this source. */
 static inline void plain_products(const struct plain &p, float *in, const float *operand, unsigned source, int phase)
 {
     const struct cell_declaration *c = p.cell->declaration;
@@ -68,6 +68,7 @@ static inline void plain_products(const struct plain &p, float *in, const float 
         }
 }
 
+/* Computes one forward step of one row and updates `state`. */
 static inline void plain_forward_row(struct plain &p, uint32_t t, uint32_t b, float *state)
 {
     const uint32_t U = p.U, S = p.S();
@@ -104,7 +105,7 @@ static inline void plain_forward(struct plain &p)
     }
 }
 
-/* Gradient of an operand: weights, transposed, times gradients of the inputs with this source. */
+/* Adds the gradient of an operand: transposed weights times gradients of the inputs with this source. */
 static inline void plain_transposed(const struct plain &p, float *to, const float *d_in, unsigned source)
 {
     const struct cell_declaration *c = p.cell->declaration;
@@ -118,7 +119,7 @@ static inline void plain_transposed(const struct plain &p, float *to, const floa
     }
 }
 
-/* State i of all units, entering step t. */
+/* Returns state i of a unit at the start of step t. */
 static inline float plain_entering(const struct plain &p, uint32_t i, uint32_t t, uint32_t b, uint32_t u)
 {
     const uint32_t before = p.direction ? t + 1 : t - 1, S = p.S();
@@ -130,6 +131,7 @@ static inline float plain_entering(const struct plain &p, uint32_t i, uint32_t t
     return i ? p.s0[((i - 1) * p.B + b) * p.U + u] : p.h0[b * p.U + u];
 }
 
+/* Computes one backward step of one row; d: the gradient of the next states, then of the previous ones. */
 static inline void plain_backward_row(struct plain &p, uint32_t t, uint32_t b, float *d)
 {
     const uint32_t U = p.U, S = p.S();

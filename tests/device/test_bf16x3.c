@@ -1,14 +1,13 @@
-/* Products of floats as sums of three bf16, or rounded to one (cells/v/v_tiles.h), by themselves, on a machine with AMX
- * or AVX512_BF16: weights packed as right factors, rows as left ones, and the product of both against double, of any
- * sizes and in any pieces; zeros, subnormal, tiny and huge numbers, and those that are not finite. All that is read and
- * written ends where a page begins that nobody may touch: sanitizers do not see what tiles load and store. "quick":
- * fewer problems. */
+/* Products of floats as sums of three bf16, or rounded to one (nn/vector/v_tiles.h), on a machine with AMX or
+ * AVX512_BF16. Weights are packed as right factors, rows as left ones, and their product is compared with double, in
+ * all sizes and pieces. Values include zeros, subnormal, tiny, huge and non-finite ones. All buffers end at an
+ * inaccessible page, because sanitizers do not check loads and stores of tiles. "quick": fewer problems. */
 /* test: kinds=plain,long-memory; args-memory=quick */
-#include "base/processor.h"
+#include "base/system/processor.h"
 #include "base/dtype.h"
 #include "base/philox.h"
 #include "check.h"
-#include "device/cpu/kernel.h"
+#include "device/cpu/kernels/kernel.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ enum {
     STEPS = (MAX + BF16X3_K - 1) / BF16X3_K,
     TILES = (MAX + BF16X3_COLUMNS - 1) / BF16X3_COLUMNS
 };
-enum { OTHER = 7 }; /* what lies beside the numbers of a product */
+enum { OTHER = 7 }; /* surrounds the values of a product */
 
 /* c [m][n] = start or bias + a [m][k] w [n][k]. */
 struct problem {
@@ -32,7 +31,7 @@ struct problem {
     float *a, *w, *bias, *c;
 };
 
-/* What a problem has at most in each place. */
+/* Maximum sizes of the buffers of a problem. */
 enum place { A, W, BIAS, C, GOT, AGAIN, LEFT, RIGHT, PLACES };
 static const size_t max_bytes[PLACES] = {
     [A] = MAX * (MAX + OTHER) * sizeof(float),
@@ -81,9 +80,9 @@ static void place_problem(void)
     again = place(AGAIN, p.c_count * sizeof(float));
 }
 
-static const struct cpu_isa *isa; /* that is tested */
+static const struct cpu_isa *isa; /* the one under test */
 
-/* What a factor is multiplied as. */
+/* Returns the value that a factor is rounded to. */
 static double multiplied(float number)
 {
     return (double)(isa->parts == BF16_PARTS ? bf16_to_f32(f32_to_bf16(number)) : number);
@@ -116,7 +115,7 @@ static void make_problem(uint64_t seed)
 
 /* ---- packing --------------------------------------------------------------------------- */
 
-/* w [gates, units, k] dense to right factors, by a team of so many, one after the other. */
+/* Packs dense w [gates, units, k] into right factors, by the members of a team one after the other. */
 static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t units, uint32_t k, int team)
 {
     struct call call = {.isa = isa};
@@ -141,7 +140,7 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
     }
 }
 
-/* A number of a tile and step of a right factor: the sum of its parts. */
+/* Returns a value of a tile and step of a right factor: the sum of its parts. */
 static double number_of(enum layout layout, const char *tile, size_t k, size_t column)
 {
     double sum = 0;
@@ -164,7 +163,7 @@ static double packed_as(enum layout layout, float number)
     return layout_is_whole(layout) ? (double)number : multiplied(number);
 }
 
-/* Every number where kernels look for it, exactly; zeros where columns and k end. */
+/* Checks that every value is exact and at its place, and that columns and k are padded with zeros. */
 static void check_packing(uint64_t seed, enum layout forward, enum layout back)
 {
     struct rng rng = rng_new(seed, 2);
@@ -198,7 +197,7 @@ static void check_packing(uint64_t seed, enum layout forward, enum layout back)
 
 /* ---- products -------------------------------------------------------------------------- */
 
-/* Rows [row, end) by steps [step, step_end), from packed weights. */
+/* Multiplies rows [row, end) and steps [step, step_end) with packed weights. */
 static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, bool listed, bool whole, float *c)
 {
     const size_t steps = bf16x3_steps(p.k);
@@ -240,8 +239,8 @@ static void multiply(float *c)
     multiply_rows(0, p.m, 0, bf16x3_steps(p.k), false, false, c);
 }
 
-/* The largest errors of the sums c, relative to the magnitudes of what they add; beside the columns nothing may
- * change. */
+/* Returns the largest error of the sums c, relative to the magnitudes of their terms. Nothing outside of the columns
+ * may change. */
 static double largest_error(const float *c)
 {
     double worst = 0;
@@ -263,11 +262,11 @@ static double largest_error(const float *c)
             double error = fabs((double)c[m * p.c_row + n] - sum) / size;
             worst = error <= worst ? worst : error; /* keeps NaN */
         }
-    CHECK(!beside, "%zu numbers beside the columns were written", beside);
+    CHECK(!beside, "%zu values outside of the columns were written", beside);
     return worst;
 }
 
-/* What the other ISAs do: one chain of multiply-adds. */
+/* Computes what other ISAs do: one chain of multiply-adds. */
 static void multiply_in_chains(float *c)
 {
     memcpy(c, p.c, p.c_count * sizeof *c);
@@ -279,7 +278,7 @@ static void multiply_in_chains(float *c)
         }
 }
 
-/* Any division of rows, rows in a list, steps in two parts, weights that are split on the way: the same bits. */
+/* Any division of rows, rows in a list, steps in two parts, weights that are split on the fly: the same bits. */
 static void check_pieces(uint64_t seed, bool whole)
 {
     struct rng rng = rng_new(seed, 3);
@@ -298,7 +297,7 @@ static void check_pieces(uint64_t seed, bool whole)
           whole);
 }
 
-/* Half of the errors of chains at k = 256; the allowed one is twice the largest that was seen. */
+/* Errors are half of those of chains at k = 256; the limit is twice the largest observed one. */
 static void check_products(int problems)
 {
     double worst = 0, of_chains = 0;
@@ -320,9 +319,9 @@ static void check_products(int problems)
            isa->name, isa->parts, worst, of_chains);
 }
 
-/* ---- numbers at the ends --------------------------------------------------------------- */
+/* ---- extreme values -------------------------------------------------------------------- */
 
-/* 40 x 40 x 40 products of numbers of one magnitude and sign each. */
+/* Makes 40 x 40 x 40 products of values with one magnitude and sign for each factor. */
 static void make_even(float a, float w)
 {
     struct rng rng = rng_new(1, 4);
@@ -346,13 +345,13 @@ static void check_ends(void)
     make_even(0, 1);
     multiply(got);
     CHECK(all_are_zero(), "zeros give %g", (double)got[0]);
-    make_even(FLT_MIN / 2, 1); /* subnormal: a zero */
+    make_even(FLT_MIN / 2, 1); /* subnormal: treated as zero */
     multiply(got);
     CHECK(all_are_zero(), "subnormal numbers give %g", (double)got[0]);
     make_even(0x1p-118f, 1); /* their second parts are subnormal */
     multiply(got);
     CHECK(largest_error(got) <= 0x1p-8, "tiny numbers are off by %.1e", largest_error(got));
-    make_even(0x1p-100f, 0x1p100f); /* whose parts are all normal */
+    make_even(0x1p-100f, 0x1p100f); /* all parts are normal */
     multiply(got);
     CHECK(largest_error(got) <= 0x1p-22, "small by large is off by %.1e", largest_error(got));
     make_even(0x1p127f, 0x1p-100f);
@@ -363,11 +362,11 @@ static void check_ends(void)
     CHECK(isinf(got[0]) || isnan(got[0]), "a sum past the largest float is %g", (double)got[0]);
 }
 
-/* Infinite numbers stay so where they are not split. */
+/* Infinite values remain infinite if they are not split. */
 static bool is_not_finite(float sum) { return isa->parts == BF16_PARTS ? !isfinite(sum) : isnan(sum); }
 
-/* One such number in row 3 and column 5 of a: its row alone is NaN. A float that rounds to an infinite bf16 is like
- * one. */
+/* Puts one non-finite value into row 3 and column 5 of a: only its row becomes NaN. A float that rounds to an infinite
+ * bf16 counts as infinite. */
 static void check_not_finite(void)
 {
     static const float numbers[] = {INFINITY, -INFINITY, NAN, FLT_MAX};

@@ -1,8 +1,9 @@
 #!/bin/sh
-# The folder for a bare machine with a GPU (tools/gpu_bundle.sh), without one: what is absent is said; on the fake driver,
-# whose kernels stand for those of the build, all parts run, with a result each. Needs the fakes and BUILD/bundled/unroll.
-# Usage: test_bundle.sh BUILD [long], from the top folder; long: also what hangs, a minute or two.
-# test: args=$B; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll; seconds=60
+# The bundle for a bare machine with a GPU (tools/gpu_bundle.sh), tested without one. Missing parts are reported. On the
+# fake driver, whose kernels replace those of the build, all parts run and print a result. Needs the fakes and
+# BUILD/bundled/unroll.
+# Usage: test_bundle.sh BUILD [long], from the top folder; long: also hanging parts, a minute or two.
+# test: kinds=ci-plain; args=$B; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll; seconds=60
 # test: kinds=long-plain; args=$B long; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll; seconds=60
 build=$1
 work=$(mktemp -d) || exit 1
@@ -25,7 +26,7 @@ check says '^gpu bundle: [0-9]+ parts passed, 1 failed'
 
 export CASES=tests/cases/tiny.txt WAYS=tests/cases/tiny.txt PRECISIONS=bf16 HIDDEN=8 STEPS=2 BYTES=1500
 mkdir "$work/tools"
-# A sanitizer runs the program and finds nothing.
+# A sanitizer that runs the program and reports nothing.
 printf '#!/bin/sh\necho "$2" >>"%s/sanitized"\nshift 6\nexec "$@"\n' "$work" >"$work/tools/compute-sanitizer"
 chmod +x "$work/tools/compute-sanitizer"
 PATH=$work/tools:$PATH LIMIT=600 tests/device/with_fake_cuda.sh "$build" sh "$run" >"$work/out" 2>&1
@@ -43,7 +44,7 @@ check says '^probe: skipped'
 check says '^gpu bundle: [4-9] parts passed, 0 failed'
 check test "$(ls "$work/elsewhere/bundle/results" | wc -l)" -le 8
 
-# Without Python our times alone; a part that takes too long ends, and the next begins.
+# Without Python only our own times are measured; a part that takes too long is ended, and the next one begins.
 mkdir "$work/bin"
 for tool in sh cat date dirname grep head mkdir mktemp rm sed sha256sum sleep tail tee test timeout tr awk cut env printf; do
     ln -s "$(command -v "$tool")" "$work/bin/$tool" 2>/dev/null
@@ -59,7 +60,8 @@ if test "$2" != long; then
     exit
 fi
 
-# What hangs and hears no signal - the cases of one way, a tool, a training - costs no other part its result.
+# Parts that hang and ignore signals (the cases of one implementation, a tool, a training) do not affect the results of
+# others.
 bundle=$work/elsewhere/bundle
 mv "$bundle/build/unroll" "$bundle/build/real"
 cat >"$bundle/build/unroll" <<'END'

@@ -1,14 +1,16 @@
-/* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, the same bits
- * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
+/* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, repeatability.
+ * test_device compares values over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
 /* test: if=g++; run=tests/device/with_fake_cuda.sh $B */
 #include "check.h"
-#include "data/reader_table.h"
-#include "device/cuda/context.h"
-#include "device/cuda/image.h"
-#include "device/gpu/gpu_executable.h"
+#include "data/readers/reader_table.h"
+#include "extensions/cuda/context.h"
+#include "extensions/cuda/image.h"
+#include "extensions/gpu/gpu_executable.h"
 #include "train/toy_loss.h"
 #include "train/trainer.h"
 #include "unroll.h"
+#include "unroll_network.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +19,16 @@
 
 enum { STEPS = 6, ROWS = 4, IN = 3, OUT = 2, HIDDEN = 8 };
 
-static unroll_spec spec_of(const char *cell)
+static unroll_model_config spec_of(const char *cell)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = cell, spec.input = IN, spec.hidden = HIDDEN, spec.output = OUT, spec.loss = "mse";
     return spec;
 }
 
 static unroll_model *model_new(void)
 {
-    unroll_spec spec = spec_of("lstm");
+    unroll_model_config spec = spec_of("lstm");
     unroll_model *model = NULL;
     CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;
@@ -34,7 +36,7 @@ static unroll_model *model_new(void)
 
 static unroll_session_config config_of(unroll_mode mode)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.mode = mode, config.steps = STEPS, config.rows = ROWS, config.machine.device = "cuda";
     return config;
 }
@@ -44,7 +46,7 @@ static void fill(float *x, size_t n, int salt)
     for (size_t i = 0; i < n; i++) x[i] = sinf((float)(i * 7 + (size_t)salt * 13 + 1));
 }
 
-/* ---- refusals, each in a process of its own: drivers are loaded once ------------------------ */
+/* ---- refusals, each in a process of its own, because drivers are loaded once ---------------- */
 
 struct setting {
     const char *variable, *value;
@@ -77,10 +79,10 @@ static void check_refused(struct setting s, const char *device, const char *prec
           s.variable ? s.variable : "", s.variable ? s.value : "", device, words);
 }
 
-/* Kernels are compiled with the library: a loss that is added when it runs has none. */
+/* Kernels are compiled with the library: a loss added at run time has none. */
 static void test_added_loss(void)
 {
-    unroll_spec spec = spec_of("lstm");
+    unroll_model_config spec = spec_of("lstm");
     unroll_session_config config = config_of(UNROLL_TRAIN);
     unroll_session *session;
     unroll_model *model = NULL;
@@ -114,12 +116,12 @@ static void test_refusals(void)
     check_refused((struct setting){"FAKE_CUDA_MIG", "7"}, "cuda:MIG-beef", NULL, "found no GPU");
     check_refused((struct setting){"CUDA_VISIBLE_DEVICES", "0"}, "cuda:MIG-beef", NULL, "there is no 'MIG-beef'");
     check_refused(none, "cuda", "fp8", "choose one of fp32, tf32, bf16, fp16, fp64");
-    check_refused(none, "cpu", "tf32", "don't multiply tf32");
+    check_refused(none, "cpu", "tf32", "cannot multiply tf32");
 }
 
 /* ---- GPUs of other kinds, each in a process of its own -------------------------------------- */
 
-/* A stack whose widest layer comes first, so that its kernel wants more shared memory than the next launch of it. */
+/* A stack whose widest layer comes first, so that its kernel needs more shared memory than its next launch. */
 static bool runs_stack(void)
 {
     unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
@@ -134,9 +136,10 @@ static bool runs_stack(void)
     network.input = IN, network.layer = layer, network.layers = 2;
     config.steps = 1;
     fill(x, sizeof x / sizeof *x, 1);
-    bool good = unroll_network_new(&network, 5, &model) == UNROLL_OK &&
-                unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK;
+    bool good =
+        unroll_model_from_network(&network, 5, &model) == UNROLL_OK &&
+        unroll_session_new(model, &config, &session) == UNROLL_OK &&
+        unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK;
     if (!good)
         printf("%s\n", unroll_last_error());
     unroll_session_free(session);
@@ -156,7 +159,7 @@ static void check_kind(const struct setting *s, int settings)
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s should run", s->variable, s->value);
 }
 
-/* Names of GPUs, and of an instance, whose facts are what is planned with: it has 16 multiprocessors. */
+/* Finds GPUs, and an instance with 16 multiprocessors, by names; their properties are used for planning. */
 static bool finds(const char *device, const char *isa)
 {
     struct cuda_context *c;
@@ -192,16 +195,16 @@ static void test_kinds(void)
 {
     check_kind((const struct setting[]){{"FAKE_CUDA_SMS", "4"}, {"UNROLL_CUDA_ALGORITHM", "cluster"}}, 2);
     check_kind((const struct setting[]){{"FAKE_CUDA_CAPABILITY", "120"}, {"UNROLL_CUDA_ALGORITHM", "cluster"}}, 2);
-    if (cuda_images[0].data) /* what nvcc made, of which the older GPU has no use for all */
+    if (cuda_images[0].data) /* code by nvcc, not all of which the older GPU supports */
         check_kind((const struct setting[]){{"FAKE_CUDA_CAPABILITY", "80"}, {"UNROLL_CUDA_KERNELS", ""}}, 2);
 }
 
 /* ---- training ----------------------------------------------------------------------------- */
 
-/* Two layers of both directions, rows of different lengths, in two segments that share memory; else one layer. */
+/* Creates two bidirectional layers with rows of different lengths, in two segments that share memory; or one layer. */
 static unroll_model *variant_new(bool stack, unroll_session_config *config)
 {
-    unroll_spec spec = spec_of("lstm");
+    unroll_model_config spec = spec_of("lstm");
     unroll_model *model = NULL;
     spec.layers = stack ? 2 : 1;
     spec.bidirectional = config->lengths = stack;
@@ -210,7 +213,7 @@ static unroll_model *variant_new(bool stack, unroll_session_config *config)
     return model;
 }
 
-/* Losses of some updates, with a learning rate that changes each time. */
+/* Computes the losses of some updates with a learning rate that changes each time. */
 static bool train_variant(bool stack, const char *device, const char *precision, int updates, double *loss,
                           struct gpu_counts *after_first)
 {
@@ -229,8 +232,9 @@ static bool train_variant(bool stack, const char *device, const char *precision,
     for (int i = 0; good && i < updates; i++) {
         unroll_result result = {.size = sizeof result};
         rates.learning_rate = 0.02 / (1 + i);
-        good = CHECK(unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                         unroll_update(session, &rates, &result) == UNROLL_OK,
+        good = CHECK(unroll_session_forward(session, &batch) == UNROLL_OK &&
+                         unroll_session_backward(session) == UNROLL_OK &&
+                         unroll_session_update(session, &rates, &result) == UNROLL_OK,
                      "%s", unroll_last_error());
         loss[i] = result.loss;
         if (i == 0 && after_first)
@@ -282,7 +286,7 @@ static void test_precisions(bool stack)
     }
 }
 
-/* A loss so steep that gradients overflow fp16: those updates are left out, and the scale falls until they fit. */
+/* A loss so steep that gradients overflow fp16: these updates are skipped, and the scale decreases until they fit. */
 static void test_loss_scale(void)
 {
     enum { UPDATES = 30 };
@@ -300,11 +304,12 @@ static void test_loss_scale(void)
     for (size_t i = 0; i < sizeof y / sizeof *y; i++) y[i] *= 1000;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < UPDATES; i++) {
-        good = CHECK(
-            unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
-                    UNROLL_OK &&
-                unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
-            "update %d: %s", i, unroll_last_error());
+        good = CHECK(unroll_session_forward(
+                         session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
+                             UNROLL_OK &&
+                         unroll_session_backward(session) == UNROLL_OK &&
+                         unroll_session_update(session, &rates, &result) == UNROLL_OK,
+                     "update %d: %s", i, unroll_last_error());
         left_out += result.norm == 0;
         updates += result.norm > 0;
         CHECK(!updates || result.norm > 0, "update %d is left out after others fit", i);
@@ -318,7 +323,7 @@ static void test_loss_scale(void)
 
 static unroll_trainer *trainer_of(unroll_model *model, const unroll_dataset *text)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_trainer *trainer = NULL;
     config.batch = 2, config.bptt = 4, config.validation.share = 0;
     config.machine.device = "cuda", config.machine.precision = "fp16";
@@ -326,7 +331,7 @@ static unroll_trainer *trainer_of(unroll_model *model, const unroll_dataset *tex
     return trainer;
 }
 
-/* What the session multiplies losses with after a step. */
+/* Returns the loss scale after a step. */
 static double scale_after_step(unroll_trainer *t)
 {
     unroll_progress progress = {.size = sizeof progress};
@@ -340,16 +345,17 @@ static double scale_after_step(unroll_trainer *t)
 static bool same_weights(unroll_session *a, unroll_session *b)
 {
     float here[HIDDEN * 4 * HIDDEN], there[HIDDEN * 4 * HIDDEN];
-    const size_t count = unroll_count(a, "rnn.weight_hh_l0");
-    return count == sizeof here / sizeof *here && unroll_read(a, "rnn.weight_hh_l0", here, count) == UNROLL_OK &&
-           unroll_read(b, "rnn.weight_hh_l0", there, count) == UNROLL_OK && !memcmp(here, there, sizeof here);
+    const size_t count = unroll_session_count(a, "rnn.weight_hh_l0");
+    return count == sizeof here / sizeof *here &&
+           unroll_session_read(a, "rnn.weight_hh_l0", here, count) == UNROLL_OK &&
+           unroll_session_read(b, "rnn.weight_hh_l0", there, count) == UNROLL_OK && !memcmp(here, there, sizeof here);
 }
 
-/* At a place where the next good update doubles the scale. */
+/* At a point where the next good update doubles the scale. */
 static void test_scale_is_kept(void)
 {
     char folder[] = "/tmp/unroll_cuda_XXXXXX", path[64], command[80];
-    unroll_spec spec = spec_of("lstm");
+    unroll_model_config spec = spec_of("lstm");
     unroll_model *model[2] = {NULL, NULL};
     unroll_trainer *t[2];
     unroll_dataset *text;
@@ -374,7 +380,7 @@ static void test_scale_is_kept(void)
         unroll_trainer_free(t[i]);
         unroll_model_free(model[i]);
     }
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0, "the checkpoint is removed");
 }
@@ -387,7 +393,7 @@ static void test_profile(void)
     unroll_session_config config = config_of(UNROLL_TRAIN);
     unroll_model *model = model_new();
     unroll_session *session;
-    unroll_operation o;
+    unroll_operation o = {.size = sizeof o};
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     int timed = 0, updates = 0;
@@ -397,10 +403,10 @@ static void test_profile(void)
     fill(y, sizeof y / sizeof *y, 2);
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < RUNS; i++)
-        good =
-            CHECK(unroll_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y},
-                              &rates, NULL) == UNROLL_OK,
-                  "%s", unroll_last_error());
+        good = CHECK(unroll_session_step(session,
+                                         &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y},
+                                         &rates, NULL) == UNROLL_OK,
+                     "%s", unroll_last_error());
     for (int i = 0; good && unroll_session_operation(session, i, &o); i++) {
         timed += o.runs > 0;
         updates += o.runs > 0 && !strncmp(o.name, "update", 6);
@@ -426,13 +432,14 @@ static void test_span(void)
     fill(x, sizeof x / sizeof *x, 1);
     const unroll_batch batch = {.size = sizeof batch, .inputs = x};
     if (CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error())) {
-        bool good = unroll_session_span(session, &span[0]) == UNROLL_OK && /* begins */
-                    unroll_forward(session, &batch) == UNROLL_OK &&
-                    unroll_session_span(session, &span[1]) == UNROLL_OK &&
-                    unroll_session_span(session, &span[2]) == UNROLL_OK;
+        bool good = unroll_session_seconds(session, &span[0]) == UNROLL_OK && /* starts the measurement */
+                    unroll_session_forward(session, &batch) == UNROLL_OK &&
+                    unroll_session_seconds(session, &span[1]) == UNROLL_OK &&
+                    unroll_session_seconds(session, &span[2]) == UNROLL_OK;
         for (int i = 0; good && i < 2; i++)
-            good = unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
-        good = good && unroll_session_span(session, &span[3]) == UNROLL_OK;
+            good =
+                unroll_session_forward(session, &batch) == UNROLL_OK && unroll_session_backward(session) == UNROLL_OK;
+        good = good && unroll_session_seconds(session, &span[3]) == UNROLL_OK;
         CHECK(good, "%s", unroll_last_error());
         CHECK(span[0] >= 0 && span[0] <= 0 && span[1] > 0 && span[2] >= 0 && span[2] <= 0 && span[3] > 0,
               "%g, %g, %g, %g s: none, a forward, none, two steps", span[0], span[1], span[2], span[3]);
@@ -443,20 +450,20 @@ static void test_span(void)
     model = model_new();
     config.machine.device = "cpu";
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(session && unroll_session_span(session, &span[0]) == UNROLL_UNSUPPORTED &&
-              strstr(unroll_last_error(), "no clock of its own; fix: "),
+    CHECK(session && unroll_session_seconds(session, &span[0]) == UNROLL_UNSUPPORTED &&
+              strstr(unroll_last_error(), "has no device clock; fix: "),
           "%s", unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);
 }
 
-/* ---- what is read need not be copied back ------------------------------------------------- */
+/* ---- values that are read need not be copied back ------------------------------------------ */
 
-/* Bytes that a forward copies to the GPU; 0: it failed. */
+/* Returns the bytes that a forward copies to the GPU, or 0 if it failed. */
 static uint64_t forward_copies(unroll_session *session, const float *x)
 {
     const uint64_t before = gpu_counts().copied_in;
-    if (unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) != UNROLL_OK)
+    if (unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) != UNROLL_OK)
         return 0;
     return gpu_counts().copied_in - before;
 }
@@ -471,7 +478,7 @@ static void test_reads(void)
     config.machine.device = "cuda";
     if (CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error())) {
         const uint64_t first = forward_copies(session, x), second = forward_copies(session, x);
-        CHECK(unroll_read(session, "z", z, STEPS * ROWS * OUT) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_read(session, "z", z, STEPS * ROWS * OUT) == UNROLL_OK, "%s", unroll_last_error());
         const uint64_t third = forward_copies(session, x);
         CHECK(first >= second && second == third && third > 0,
               "forwards copy %llu, %llu and, after outputs were read, %llu bytes to the GPU", (unsigned long long)first,
@@ -481,20 +488,21 @@ static void test_reads(void)
     unroll_model_free(model);
 }
 
-/* ---- long sequences: more steps than a grid has rows, more launches than a graph is made of -- */
+/* ---- long sequences: more steps than a grid has rows, more launches than a graph may have ----- */
 
 static bool run_long(const char *device, int steps, const float *x, float *y)
 {
     unroll_session_config config = config_of(UNROLL_INFER);
-    unroll_spec spec = spec_of("mingru");
+    unroll_model_config spec = spec_of("mingru");
     unroll_model *model;
     unroll_session *session;
     spec.hidden = 2;
     config.steps = steps, config.rows = 1, config.machine.device = device;
     if (unroll_model_new(&spec, 5, &model) != UNROLL_OK || unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
-                unroll_read(session, "z", y, (size_t)steps * OUT) == UNROLL_OK;
+    bool good =
+        unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+        unroll_session_read(session, "z", y, (size_t)steps * OUT) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
@@ -519,9 +527,10 @@ static void test_long(void)
     free(there);
 }
 
-/* ---- a driver with less: what the table may lack is not missed ------------------------------- */
+/* ---- a driver with fewer functions: those that the table may lack are not needed -------------- */
 
-/* Forward and backward over this driver: the gradients of all parameters, one after the other; how many bytes. */
+/* Runs forward and backward with this driver and copies the gradients of all parameters. Returns the number of
+ * bytes. */
 static size_t gradients_over(const struct gpu_driver *driver, const struct plan *plan, char *to, size_t room)
 {
     const struct device_options options = {.threads = 1};
@@ -581,9 +590,9 @@ static void test_lesser_driver(void)
     unroll_model_free(model);
 }
 
-/* ---- narrow operands: the kernel of a step makes them, so that a step is a product and a kernel ---- */
+/* ---- narrow operands are made by the kernel of a step, so that a step is a product and a kernel ---- */
 
-/* Launches of a forward and a backward of so many steps in one way; what kernels write is read in the whole. */
+/* Counts the launches of a forward and a backward of `steps` steps with one implementation. */
 static bool count_launches(const struct unroll_model *model, int steps, enum precision precision, uint64_t count[2])
 {
     const struct device_options options = {.threads = 1};
@@ -613,7 +622,7 @@ static void test_launches_of_steps(void)
     setenv("UNROLL_CUDA_ALGORITHM", "portable", 1);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         for (int precision = PRECISION_FP32; precision <= PRECISION_FP16; precision++) {
-            unroll_spec spec = spec_of(cells[i].cell);
+            unroll_model_config spec = spec_of(cells[i].cell);
             unroll_model *model = NULL;
             uint64_t few[2] = {0}, many[2] = {0};
             spec.projection = cells[i].projection;
@@ -650,6 +659,6 @@ int main(void)
     test_long();
     test_lesser_driver();
     test_launches_of_steps();
-    check_refused((struct setting){NULL, NULL}, "cuda", NULL, "forked from one that had opened the CUDA driver");
+    check_refused((struct setting){NULL, NULL}, "cuda", NULL, "forked from a process that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

@@ -1,10 +1,11 @@
-/* What a step would take on a TPU that is not here: the reader of compiled programs on what libtpu 0.0.52 made of two
- * small ones (tests/fuzz/seeds/compiled, without what is not read), and the estimate through a plugin that checks each
- * call (fake_plugin.c). With libtpu itself: make tpu-check. Usage: test_estimate fake_plugin.so, from the top folder */
+/* Estimated time of a step on a TPU that is not present. Tests the reader of compiled programs with what libtpu 0.0.52
+ * made of two small ones (tests/fuzz/seeds/compiled, without unused fields), and the estimate with a plugin that checks
+ * each call (fake_plugin.c). With libtpu itself: make tpu-check. Usage: test_estimate fake_plugin.so, from the top
+ * folder */
 /* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/memory.h"
 #include "check.h"
-#include "device/xla/compiled.h"
+#include "extensions/xla/compiled.h"
 #include "unroll_advanced.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static void test_reader(void)
 
 static unroll_status estimate(const char *topology, const char *precision, char *text, size_t room, int json)
 {
-    unroll_spec spec = unroll_spec_default();
-    unroll_plan_config config = unroll_plan_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_plan_config config = unroll_plan_config_default();
     unroll_model *model;
     FILE *file = tmpfile();
     spec.hidden = 100, spec.input = 3, spec.output = 4, spec.loss = "mse";
@@ -99,7 +100,7 @@ static int large_estimate(void)
     static char text[1 << 15];
     setenv("FAKE_PLUGIN", "large", 1);
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(strstr(text, "DOES NOT FIT") && strstr(text, "does not fit; fix: a smaller batch"), "%s", text);
+    CHECK(strstr(text, "DOES NOT FIT") && strstr(text, "does not fit; fix: use a smaller batch"), "%s", text);
     return check_finish("a large program");
 }
 
@@ -108,7 +109,7 @@ static int copying_estimate(void)
     static char text[1 << 15];
     setenv("FAKE_PLUGIN", "copies", 1);
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(strstr(text, "donated:  0 of ") && strstr(text, "lie in memory twice"), "%s", text);
+    CHECK(strstr(text, "donated:  0 of ") && strstr(text, "are stored twice"), "%s", text);
     return check_finish("a copying compiler");
 }
 
@@ -121,7 +122,7 @@ static int refused_estimates(void)
     CHECK(estimate("v9:2x2", NULL, text, sizeof text, 0) == UNROLL_USAGE && strstr(unroll_last_error(), "v6e:2x2"),
           "%s", unroll_last_error());
     CHECK(estimate("v5e", NULL, text, sizeof text, 0) == UNROLL_USAGE, "%s", unroll_last_error());
-    CHECK(estimate("", NULL, text, sizeof text, 0) == UNROLL_USAGE && strstr(unroll_last_error(), "name one"), "%s",
+    CHECK(estimate("", NULL, text, sizeof text, 0) == UNROLL_USAGE && strstr(unroll_last_error(), "give one"), "%s",
           unroll_last_error());
     CHECK(estimate("v5e:2x2", "fp16", text, sizeof text, 0) == UNROLL_UNSUPPORTED, "%s", unroll_last_error());
     setenv("FAKE_PLUGIN", "prose", 1);
@@ -130,12 +131,12 @@ static int refused_estimates(void)
           "%s", unroll_last_error());
     snprintf(device_name, sizeof device_name, "cpu");
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_UNSUPPORTED &&
-              strstr(unroll_last_error(), "no compiler"),
+              strstr(unroll_last_error(), "cannot estimate for a topology"),
           "%s", unroll_last_error());
     return check_finish("refused estimates");
 }
 
-/* In a process of its own: a plugin is loaded once and for all, and a fault ends it. */
+/* Runs in a process of its own: a plugin is loaded only once, and a misuse ends the process. */
 static void in_child(int (*run)(void), const char *name)
 {
     int status = -1;

@@ -1,12 +1,12 @@
-/* The executor: one training run has the same bits for all threads, queues and chunks; the work that kernels
- * count is the plan's; running allocates nothing; what fails is reported and leaves nothing behind.
- * Not a test of gradients: that is in tests/plan and test_rnn.c. */
+/* The executor: a training run has the same bits for all numbers of threads, queues and chunks; the work counted by
+ * kernels equals the plan's; running does not allocate; failures are reported and leave nothing allocated. Gradients
+ * are tested in tests/plan and test_rnn.c. */
 /* test: kinds=plain,long-thread */
-#include "device/cpu/operands.h"
+#include "device/cpu/executor/operands.h"
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/cpu/executable_parts.h"
-#include "optim/optim.h"
+#include "device/cpu/executor/executable_parts.h"
+#include "nn/optim/optim.h"
 #include "session/weights.h"
 #include "tests/check.h"
 #include <math.h>
@@ -16,10 +16,10 @@
 
 enum { STEPS = 8, ROWS = 5, SYMBOLS = 7, UPDATES = 7 };
 
-/* Two layers in both directions, so that queues have something to do at once. */
+/* Two bidirectional layers, so that queues have concurrent work. */
 static struct unroll_model *new_model(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct unroll_model *model = NULL;
     spec.cell = "lstm";
     spec.layers = 2;
@@ -115,7 +115,7 @@ static unroll_status train(struct run *r)
 
 /* ---- the same bits --------------------------------------------------------------------- */
 
-/* The weights after some updates, as floats; NULL: something failed. */
+/* Returns the weights after some updates, as floats, or NULL on failure. */
 static float *trained(const struct unroll_model *model, int threads, int queues, int chunks, bool chooses)
 {
     struct plan_config config = train_config(queues, chunks);
@@ -125,7 +125,7 @@ static float *trained(const struct unroll_model *model, int threads, int queues,
     float *values = allocate_zeroed(model->count, sizeof *values);
     unroll_status status = open_run(&r, model, &config, &executable);
     for (int phase = 0; status == UNROLL_OK && phase < PHASE_N; phase++)
-        r.executable->adaptive[phase].small = false; /* all of them are: look at both ways all the same */
+        r.executable->adaptive[phase].small = false; /* all phases are small; measure both variants anyway */
     uint64_t before = memory_allocations();
     if (status == UNROLL_OK)
         status = train(&r);
@@ -161,7 +161,7 @@ static void check_bits(const struct unroll_model *model)
 
 /* ---- alone or together ------------------------------------------------------------------ */
 
-/* How many of so many runs were done together, where a run takes so many nanoseconds alone and together. */
+/* Returns how many of `runs` runs used all threads, for given nanoseconds of a run on one thread and on all. */
 static int runs_together(struct adaptive *adaptive, int runs, double alone, double together)
 {
     int count = 0;
@@ -199,7 +199,7 @@ static void check_adaptive(const struct unroll_model *model)
 
 /* ---- the count of work ----------------------------------------------------------------- */
 
-/* With rows of full length the kernels count what the plan promised, operation by operation. */
+/* With rows of full length, the kernels count what the plan states, operation by operation. */
 static void check_work(const struct unroll_model *model)
 {
     for (int threads = 1; threads <= 3; threads++) {
@@ -234,10 +234,10 @@ static unroll_status failing_kernel(const struct call *call, int me, int team, s
 {
     if (me == team - 1 && atomic_fetch_sub(&calls_until_failure, 1) == 0)
         return fail(UNROLL_DIVERGED, "made to fail");
-    return cpu_isa_find(ISA_SCALAR, DTYPE_F32)->kernel[call->op->kind](call, me, team, work);
+    return cpu_isa_find(ISA_SCALAR, DTYPE_F32)->kernel[call->kind](call, me, team, work);
 }
 
-/* The error of a kernel on any thread reaches the caller; afterwards the executable works. */
+/* The error of a kernel on any thread is returned; afterwards the executable still works. */
 static void check_failing_kernel(const struct unroll_model *model, int threads, int queues)
 {
     struct cpu_isa isa = *cpu_isa_find(ISA_SCALAR, DTYPE_F32);
@@ -259,7 +259,7 @@ static void check_failing_kernel(const struct unroll_model *model, int threads, 
     close_run(&r);
 }
 
-/* Each allocation in turn fails: a sentence, and nothing left behind. */
+/* Each allocation fails in turn: a message, and no leaks. */
 static void check_memory(const struct unroll_model *model)
 {
     struct plan_config config = train_config(2, 2);
@@ -289,7 +289,7 @@ static void expect(unroll_status status, unroll_status expected, const char *wha
     CHECK(status == expected, "%s: status %d, not %d", what, (int)status, (int)expected);
 }
 
-/* Two ranks, but this one is alone: it is refused, or its first receive runs into the deadline. */
+/* Two ranks, but only this one is running: it is refused, or its first receive times out. */
 static void check_ranks(const struct unroll_model *model)
 {
     struct plan_config config = train_config(2, 2);
@@ -345,7 +345,7 @@ static void check_store(const struct unroll_model *model, const struct unroll_mo
     store_free(store);
 }
 
-/* Plans of bf16x3 splits are for kernels that multiply them. */
+/* Plans with bf16x3 splits require kernels that multiply them. */
 static void check_bf16x3(const struct unroll_model *model)
 {
     struct executable_config config = {.isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = 1};
@@ -364,7 +364,7 @@ static void check_bf16x3(const struct unroll_model *model)
     plan_free(plan);
 }
 
-/* Of an array, how much somebody has touched: bytes; a page of 2 MB counts whole. */
+/* Returns how many bytes of an array have been touched; a page of 2 MB counts as a whole. */
 static size_t touched(const void *memory, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = bytes / page;
@@ -380,11 +380,11 @@ static size_t touched(const void *memory, size_t bytes)
     return count * page;
 }
 
-/* Large arrays are touched by who uses them, not by who makes them; weights by all threads. */
+/* Large arrays are touched first by their users, not by the thread that allocates them; weights by all threads. */
 static void check_first_touch(void)
 {
     enum { LARGE = 2 << 20 };
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct unroll_model *model;
     struct run r = {NULL};
     spec.input = spec.hidden = 512;

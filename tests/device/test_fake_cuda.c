@@ -1,8 +1,8 @@
-/* The fake CUDA driver finds what it is there to find: work that nothing orders, memory used wrongly, launches that
- * a GPU would refuse, what is not given back. Run by with_fake_cuda.sh. */
+/* The fake CUDA driver detects errors: unordered work, wrong use of memory, launches that a GPU would refuse, leaks.
+ * Run by with_fake_cuda.sh. */
 /* test: if=g++; run=tests/device/with_fake_cuda.sh $B */
 #include "check.h"
-#include "device/cuda/driver.h"
+#include "extensions/cuda/driver.h"
 #include "fake_cuda/probe.h"
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void stop(void)
 
 /* ---- order -------------------------------------------------------------------------------- */
 
-/* b = (a = i) + 1 on another stream. */
+/* Computes b = (a = i) + 1 on another stream. */
 static void submit(int i, bool waits)
 {
     OK(launch(first, a, 0, i, 32));
@@ -66,7 +66,7 @@ static void submit(int i, bool waits)
     OK(cu.cuMemcpyDtoHAsync(pinned, b, N * 4, second));
 }
 
-/* The tries whose numbers are right. */
+/* Counts the attempts with the right values. */
 static int right_orders(bool waits)
 {
     int right = 0;
@@ -89,7 +89,7 @@ static void check_order(void)
     CHECK(pinned[N - 1] == 1235, "the host does not see what it waited for");
 }
 
-/* A graph of `first` and `second`: forked and joined, or with a wait left out. */
+/* Captures a graph of `first` and `second`: forked and joined, or with a missing wait. */
 static cu_result capture(cu_graph *graph, bool forks, bool joins)
 {
     OK(cu.cuStreamBeginCapture(first, CU_CAPTURE_RELAXED));
@@ -161,11 +161,12 @@ static void check_memory(void)
     REFUSED(cu.cuMemsetD8Async(other, 0, 4, first), CU_INVALID_VALUE);
     host[3] = 5;
     OK(cu.cuMemcpyHtoDAsync(a, host, N * 4, first));
-    host[3] = 6; /* pageable: the driver has its own copy */
+    host[3] = 6; /* pageable memory: the driver has made a copy */
     OK(cu.cuMemcpyDtoHAsync(host, a, N * 4, first));
     CHECK(host[3] == 5, "%d, not 5", host[3]);
 }
 
+/* Launches the probe kernel with a launch attribute. */
 static cu_result launch_with(int id, unsigned cluster, unsigned shared)
 {
     struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, 1};
@@ -188,7 +189,7 @@ static cu_result launch_with(int id, unsigned cluster, unsigned shared)
     return cu.cuLaunchKernelEx(&l, probe, arguments, NULL);
 }
 
-/* Memory of the host, one page at an address that the system does not choose. */
+/* Maps one page of host memory at a fixed address. */
 static void *host_page(uintptr_t at)
 {
     void *page =
@@ -197,7 +198,7 @@ static void *host_page(uintptr_t at)
     return page;
 }
 
-/* The padding of an argument struct may hold anything: here, the upper half of an address of the host. */
+/* The padding of an argument struct may have any value: here, the upper half of a host address. */
 static void check_padding(void)
 {
     struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, 1};
@@ -240,7 +241,7 @@ static void check_launches(void)
     OK(cu.cuStreamSynchronize(first));
 }
 
-/* After each, the context is lost: a process of its own. */
+/* Each fault loses the context, so it needs a process of its own. */
 static void check_faults(const char *program)
 {
     static const struct {
@@ -257,7 +258,7 @@ static void check_faults(const char *program)
     }
 }
 
-/* What check_faults runs. */
+/* The fault that check_faults runs. */
 static int fault(const char *what)
 {
     if (!strcmp(what, "injected"))
@@ -289,7 +290,7 @@ static int fault(const char *what)
     }
     if (strcmp(what, "injected") && strcmp(what, "behind")) {
         REFUSED(cu.cuStreamSynchronize(first), CU_LAUNCH_FAILED);
-        REFUSED(cu.cuMemFree(a), CU_LAUNCH_FAILED); /* and so it stays */
+        REFUSED(cu.cuMemFree(a), CU_LAUNCH_FAILED); /* and the context remains lost */
     }
     setenv("FAKE_CUDA_LEAKS", "allow", 1);
     return atomic_load(&checks_failed);

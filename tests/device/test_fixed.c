@@ -1,16 +1,16 @@
 /* test: args=quick; seconds=10 */
 /* test: kinds=long-plain; seconds=200 */
-/* Kernels compiled for one launch: NVRTC takes the text of every cell, operand and pass. Skipped where there is no
- * NVRTC; needs no GPU. "quick" compiles one of each pass. */
-#include "device/cuda/nvrtc.h"
-#include "device/cuda/persistent.h"
-#include "device/cuda/persistent_fixed.h"
-#include "cells/cell.h"
+/* Kernels compiled for one launch: NVRTC compiles the text of every cell, operand and pass. Skipped without NVRTC;
+ * needs no GPU. "quick" compiles one of each pass. */
+#include "extensions/cuda/nvrtc.h"
+#include "extensions/cuda/persistent.h"
+#include "extensions/cuda/persistent_fixed.h"
+#include "nn/cells/cell.h"
 #include "base/memory.h"
 #include "check.h"
 #include <stdlib.h>
 
-/* Arguments as a training on an H100 has them; addresses are never used. */
+/* Returns the arguments of a training on an H100; the addresses are never used. */
 static struct persistent_args args_of(const struct cell_declaration *cell, enum gpu_operand operand, bool backward,
                                       uint32_t units)
 {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ranks with a fake GPU each, over the fake NCCL: meshes against one process on the CPU, runs that go on with other
+# Ranks with a fake GPU each, over the fake NCCL: meshes compared with one process on the CPU, runs resumed with other
 # numbers of GPUs and on the CPU, refusals, and ranks that are killed, stopped or cut off. test_ranks.c has the list of
 # networks. Usage: with_fake_cuda.sh BUILD test_gpu_ranks.sh BUILD
 # test: kinds=long-plain; if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll $B/tests/session/test_ranks fake-cuda; seconds=60
@@ -80,11 +80,11 @@ fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     check "no process is left" test -z "$(pgrep -f -- '--out victim')"
 }
 fail_rank STOP 7
-# In NCCL or in a message of our own: wherever the other one was stopped.
+# In NCCL or in one of our messages, depending on where the other rank was stopped.
 check "the message names both ranks, and which one stopped" says "rank 0 waited [56][0-9.]* seconds for .*rank 1.*; rank 1 does not answer"
 fail_rank KILL 137
 
-# Rank 0 does not end an operation; NCCL may know why.
+# Rank 0 does not finish an operation; NCCL may report the reason.
 cut_off() {     # cut_off SETTING WORDS
     printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && export %s\nexec "$@"\n' "$1" >cut_off
     chmod +x cut_off

@@ -1,7 +1,7 @@
-/* The shim that runs kernels on the host: its words mean what PTX says, and it finds what it is there to find: a
- * barrier or a wait left out, a deadlock, a wrong address. Compiled by g++, also for ThreadSanitizer. */
+/* The shim that runs kernels on the host: its primitives follow the specification of PTX, and it detects errors: a
+ * missing barrier or wait, a deadlock, a wrong address. Compiled by g++, also for ThreadSanitizer. */
 /* test: kinds=plain,long-thread; if=g++ */
-#include "device/cuda/gpu.cuh"
+#include "extensions/cuda/kernels/gpu.cuh"
 #include "check.h"
 #include "fake_cuda/fibre.h"
 #include <string>
@@ -49,7 +49,7 @@ KERNEL(test_sum, struct sum_args)
         a.sum[blockIdx.x] = part[0];
 }
 
-/* Of SEEDS runs, those whose sums are right. */
+/* Counts the runs of SEEDS with right sums. */
 static int right_sums(int leave_out)
 {
     std::vector<float> x(3 * 64);
@@ -115,7 +115,7 @@ static void check_warps(void)
 
 /* ---- matrix products ---------------------------------------------------------------------- */
 
-/* c [16, 8] = a [16, k] b [k, 8]: a and b by load_matrix from halves in shared memory; tf32 by hand. */
+/* c [16, 8] = a [16, k] b [k, 8]; a and b are loaded by load_matrix from halves in shared memory, tf32 by hand. */
 struct mma_args {
     const float *a, *b;
     float *c;
@@ -176,7 +176,7 @@ static void check_mma(int kind, int k)
     }
 }
 
-/* ---- clusters: numbers go around a ring ---------------------------------------------------- */
+/* ---- clusters: values go around a ring ------------------------------------------------------ */
 
 struct ring_args {
     float *out;
@@ -185,7 +185,7 @@ struct ring_args {
 };
 enum { NO_WAIT = 1, NO_SYNC, EARLY_END, FEW_BYTES, BULK };
 
-/* In each step a block adds its rank to what its left neighbour sent and sends it on: 64 floats in two buffers. */
+/* In each step a block adds its rank to what its left neighbor sent and passes it on: 64 floats in two buffers. */
 KERNEL(test_ring, struct ring_args)
 {
     float *h = (float *)dynamic_shared(); /* [3][64]: received by parity, made */
@@ -205,7 +205,7 @@ KERNEL(test_ring, struct ring_args)
         if (t == 0)
             mbarrier_arrive_expect(&full[slot], a.fault == FEW_BYTES ? 128 : 256);
         if (step >= 2)
-            mbarrier_wait(&taken[slot], !phase); /* the right one has read what lies there */
+            mbarrier_wait(&taken[slot], !phase); /* the right neighbor has read the slot */
         h[128 + t] = v + cluster_rank();
         copy_bulk_fence();
         __syncthreads();
@@ -244,7 +244,7 @@ static std::string ring(int fault, int seed, int *wrong)
     return error;
 }
 
-/* How many of the runs with that fault gave an error with these words, or, without words, wrong numbers. */
+/* Counts the runs with that fault that failed with these words or, without words, gave wrong values. */
 static int found(int fault, const char *words)
 {
     int hits = 0;
@@ -276,7 +276,7 @@ struct grid_args {
     int steps;
 };
 
-/* Each step, each block reads what all wrote in the last. */
+/* In each step, each block reads what all blocks wrote in the previous step. */
 KERNEL(test_grid, struct grid_args)
 {
     for (int step = 0; step < a.steps; step++) {
@@ -376,7 +376,7 @@ static void check_faults(void)
     }
     CHECK(under_tsan() || late > SEEDS / 4, "a copy that is not waited for is found %d times of %d", late, SEEDS);
     expect("a misaligned copy", faulty(MISALIGNED, 1), "not aligned");
-    expect("a store behind shared memory", faulty(BEHIND, 1), "behind shared memory");
+    expect("a store after shared memory", faulty(BEHIND, 1), "after shared memory");
     expect("a store before shared memory", faulty(BEFORE, 1), "before shared memory");
     expect("a barrier that a thread skips", faulty(SKIPPED, 1), "while others are at");
     expect("barriers at two lines", faulty(TWO_LINES, 1), "while others are at");
@@ -386,9 +386,9 @@ static void check_faults(void)
     expect("a poll for ever", faulty(POLLS, 1), "polled for");
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- number formats --------------------------------------------------------------------------- */
 
-/* Is `bits` the nearest of the type to a, ties to even? Neighbours are bits - 1 and bits + 1, a >= 0. */
+/* True if `bits` is the nearest value of the type to a >= 0, ties to even. Its neighbors are bits - 1 and bits + 1. */
 template <typename From> static bool nearest(float a, uint16_t bits, From from)
 {
     double d = fabs((double)from(bits) - a);
@@ -417,7 +417,7 @@ static void check_numbers(void)
 
 /* ---- races ------------------------------------------------------------------------------------ */
 
-/* What the order of threads cannot show, ThreadSanitizer does: a process of it ends with status 66. */
+/* ThreadSanitizer detects what the order of threads does not show: its process ends with status 66. */
 static int races(const char *which)
 {
     if (!strcmp(which, "barrier"))

@@ -1,5 +1,5 @@
-/* Products, sums over rows and look-ups of the CPU: overlays against the reference, the reference against
- * plain formulas, and the sum contract: chunks of time do not change a bit. `perf`: speed instead. */
+/* Products, sums over rows and lookups on the CPU: overlays against the reference, the reference against plain
+ * formulas, and the sum contract: chunks of time do not change any bit. `perf`: measures speed instead. */
 /* test: kinds=plain,long-memory; seconds=20 */
 #include "kernel_check.h"
 #include "kernel_perf.h"
@@ -12,6 +12,7 @@ struct product_case {
     size_t c_size, end[3];
 };
 
+/* Creates a matrix product with random sizes and strides. */
 static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
 {
     bool strips = rng_below(rng, 3) == 0;
@@ -57,7 +58,7 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     k->end[2] = depth;
 }
 
-/* What has a way of its own: a lone row as wide as a panel, and rows of a^T that fall in memory. */
+/* Rare cases with code of their own: a single row as wide as a panel, and rows of a^T with descending addresses. */
 static void make_rare(struct product_case *k, int number)
 {
     struct product *p = &k->p;
@@ -95,14 +96,14 @@ static void check_products(const struct cpu_isa *isa)
     }
 }
 
-/* ---- rows that count ------------------------------------------------------------------- */
+/* ---- active rows ----------------------------------------------------------------------- */
 
 static bool lasts_in(const struct fixture *f, int lengths, size_t t, size_t b)
 {
     return !f->call.view[lengths].at || (double)t < value(f, lengths, b, 0, 0, 0);
 }
 
-/* Lengths, or none; returns how many rows count. */
+/* Chooses lengths, or none; returns the number of active rows. */
 static double choose_lengths(struct fixture *f, int lengths, uint32_t T, uint32_t B)
 {
     double rows = 0;
@@ -115,7 +116,7 @@ static double choose_lengths(struct fixture *f, int lengths, uint32_t T, uint32_
 
 /* ---- gemm, gather_columns and gemm_dx ------------------------------------------------------------ */
 
-/* x of a product, or tokens that stand for it. */
+/* Makes x of a product, or tokens that stand for it. */
 static void make_x(struct fixture *f, int slot, enum dtype real, uint32_t T, uint32_t B, uint32_t K)
 {
     if (f->op.kind == OP_GATHER_COLUMNS || f->op.kind == OP_SCATTER_ADD)
@@ -153,7 +154,7 @@ static struct fixture *build_gather_columns(uint64_t seed, enum dtype real)
     return build_product(OP_GATHER_COLUMNS, seed, real);
 }
 
-/* Index (t, b, n) of a tensor [T, B, (G), U] where n runs over gates and units. */
+/* Returns the offset of (t, b, n) in a tensor [T, B, (G), U], where n counts gates and units. */
 static size_t at_unit(const struct fixture *f, int slot, size_t t, size_t b, size_t n)
 {
     const struct tensor *x = &f->call.view[slot];
@@ -175,7 +176,7 @@ static void plain_gemm(struct fixture *f)
                 for (size_t k = 0; k < K; k++)
                     sum += x_at(f, GEMM_X, t, b, k) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
                 bool lasts = lasts_in(f, GEMM_LENGTHS, t, b);
-                if (lasts || y->rank == 3) /* gates stay as they are */
+                if (lasts || y->rank == 3) /* gates are unchanged */
                     set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), lasts ? sum : 0);
             }
 }
@@ -213,7 +214,7 @@ static void plain_gemm_dx(struct fixture *f)
 
 enum { MAX_ROWS = 100, MAX_COLUMNS = 300 };
 
-/* The batch is cut in shards; a rank may hold only some of them. */
+/* Cuts the batch in shards; a rank may have only some of them. */
 static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *B)
 {
     static const uint32_t shards[] = {1, 2, 4};
@@ -235,6 +236,7 @@ static void set_origins(struct fixture *f, int dy, int sum, uint32_t S, uint32_t
     f->call.view[sum].origin[0] = f->plan.config.shards - S;
 }
 
+/* Creates a weight gradient with random sizes. */
 static struct fixture *build_gemm_dw_of(enum op_kind kind, uint64_t seed, enum dtype real, uint32_t units,
                                         uint32_t columns)
 {
@@ -268,13 +270,13 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
     return build_gemm_dw_of(OP_GEMM_DW, seed, real, 130, 100);
 }
 
-/* Of more units than are summed at a time, and some cases of so many symbols that fewer are. */
+/* More units than are summed at a time; cases with many symbols have fewer. */
 static struct fixture *build_scatter_add(uint64_t seed, enum dtype real)
 {
     return build_gemm_dw_of(OP_SCATTER_ADD, seed, real, 300, seed % 5 ? MAX_COLUMNS : MAX_GATHERED_COLUMNS);
 }
 
-/* Of more units and columns than are multiplied at a time. */
+/* More units and columns than are multiplied at a time. */
 static struct fixture *build_gemm_dw_bf16x3(uint64_t seed, enum dtype real)
 {
     struct fixture *f = build_gemm_dw_of(OP_GEMM_DW, seed, real, 250, MAX_COLUMNS);
@@ -282,7 +284,7 @@ static struct fixture *build_gemm_dw_bf16x3(uint64_t seed, enum dtype real)
     return f;
 }
 
-/* The operand of dW at step t of row b. */
+/* Returns the operand of dW at step t of row b. */
 static double plain_x(const struct fixture *f, size_t t, size_t b, size_t k)
 {
     size_t T = f->call.view[GEMM_DW_X].count[0];
@@ -297,7 +299,7 @@ static double plain_x(const struct fixture *f, size_t t, size_t b, size_t k)
     return starts ? value(f, GEMM_DW_INIT, b, k, 0, 0) : value(f, GEMM_DW_X, t + 1, b, k, 0);
 }
 
-/* The shard of a row, as an index of the view. */
+/* Returns the shard of a row as an index of the view. */
 static size_t shard_of(const struct fixture *f, int dy, int sum, size_t b)
 {
     const struct plan_config *c = &f->plan.config;
@@ -405,9 +407,9 @@ static void plain_embed_grad(struct fixture *f)
     }
 }
 
-/* ---- the sum contract, word by word ---------------------------------------------------- */
+/* ---- the sum contract, literally ------------------------------------------------------- */
 
-/* One element of a weight gradient: the leaves of its shard, each one chain from zero. */
+/* Computes one element of a weight gradient: the leaves of its shard, each a chain from zero. */
 static float contract_element(const struct fixture *f, float sum, size_t shard, size_t n, size_t column)
 {
     const struct tensor *dy = &f->call.view[GEMM_DW_DY];
@@ -462,8 +464,8 @@ static void narrow_time(struct tensor *x, uint32_t first, uint32_t count)
     x->origin[0] += first;
 }
 
-/* The state that enters a chunk, as the recurrence hands it over: of a row that starts in or after it,
- * the whole sequence's. */
+/* Sets the state at the start of a chunk, as the recurrence passes it on. For a row that starts in or after the chunk,
+ * it is that of the whole sequence. */
 static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end, const double *init)
 {
     const struct call chunk = f->call;
@@ -479,7 +481,7 @@ static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t fi
     f->call = chunk;
 }
 
-/* Runs an operation chunk by chunk, in the order in which backward reaches them. */
+/* Runs an operation chunk by chunk, in the order of backward. */
 static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chunks, const int *timed, int n)
 {
     const struct call whole = f->call;
@@ -523,8 +525,8 @@ static void check_chunks(const struct kind_case *c, int result, const int *timed
 
 /* ---- floats as sums of bf16 ------------------------------------------------------------------- */
 
-/* Sums of bf16x3 splits, or of floats rounded to bf16, have bits of their own: the same in every team and however time
- * is cut, and near those of doubles. */
+/* Sums of bf16x3 splits, or of floats rounded to bf16, have bits of their own: the same in every team and for any
+ * chunks, and near those of doubles. */
 static void check_bf16x3(const struct kind_case *c, const struct cpu_isa *isa, const int *timed, int n)
 {
     if (!isa) {

@@ -1,9 +1,9 @@
-/* Losses, the update and elementwise kernels of the CPU: overlays against the reference, the reference
- * against plain formulas, optimizers against PyTorch's numbers. */
+/* Losses, the update and elementwise kernels of the CPU: overlays against the reference, the reference against plain
+ * formulas, optimizers against PyTorch's values. */
 /* test: kinds=plain,long-memory */
 #include "kernel_check.h"
-#include "losses/loss.h"
-#include "optim/optim.h"
+#include "nn/losses/loss.h"
+#include "nn/optim/optim.h"
 
 /* ---- dropout, copy, fill, tree, norm, pack --------------------------------------------- */
 
@@ -43,7 +43,7 @@ static void plain_dropout(struct fixture *f)
     }
 }
 
-/* A mask depends on global indices: a quarter of a tensor gets the quarter of its mask. */
+/* A mask depends on global indices: a quarter of a tensor gets a quarter of its mask. */
 static void check_mask_of_part(void)
 {
     struct fixture *whole = build_dropout(2, DTYPE_F32), *part = build_dropout(2, DTYPE_F32);
@@ -173,6 +173,7 @@ static void plain_pack(struct fixture *f)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
+/* Creates a loss with random sizes, results and targets, some of them missing. */
 static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *name)
 {
     struct fixture *f = fixture_new(OP_LOSS, seed, real);
@@ -208,7 +209,7 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *na
 
 static struct fixture *build_xent(uint64_t seed, enum dtype real) { return build_loss(seed, real, "xent"); }
 
-/* With smoothing, and weights of classes in every other. */
+/* With label smoothing, and class weights in every other case. */
 static struct fixture *build_soft(uint64_t seed, enum dtype real)
 {
     struct fixture *f = build_loss(seed, real, "xent");
@@ -221,8 +222,8 @@ static struct fixture *build_soft(uint64_t seed, enum dtype real)
     return f;
 }
 
-/* The losses of single numbers by textbook formulas; p is the result's probability or rate. Of those of several results
- * slopes are quotients of differences in long double. */
+/* Losses of single values by textbook formulas; p is the output's probability or rate. With several outputs, slopes are
+ * difference quotients in long double. */
 static double plain_single(const char *name, double z, double y, double *slope)
 {
     double e = z - y, p = strcmp(name, "bce") ? exp(z) : 1 / (1 + exp(-z));
@@ -269,7 +270,7 @@ static double plain_point(const char *name, int results, const double *z, double
     return (double)plain_likelihood(name, w, y);
 }
 
-/* Each in turn of those of numbers whose points have one result, or several. */
+/* The losses of numeric targets in turn: those with one output per point, or with several. */
 static struct fixture *build_some(uint64_t seed, enum dtype real, bool several)
 {
     int chosen[16], count = 0;
@@ -294,7 +295,7 @@ static void add_to(struct fixture *f, int slot, double number)
     set(f, slot, at, get(f, slot, at) + number);
 }
 
-/* For each row of z: the loss and what the row weighs are added, and z becomes its gradient. */
+/* For each row of z: adds the loss and the row's weight, and replaces z by its gradient. */
 static void plain_loss(struct fixture *f, void (*row)(struct fixture *, size_t t, size_t b, uint32_t n))
 {
     const struct tensor *z = &f->call.view[LOSS_Z];
@@ -329,6 +330,7 @@ static void plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
     add_to(f, LOSS_WEIGHT, weight_of_class(f, class));
 }
 
+/* Computes the loss and gradient of one row of points. */
 static void plain_points_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 {
     const struct loss *loss = loss_at(f->op.choice);
@@ -353,7 +355,7 @@ static void plain_points_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 static void plain_xent(struct fixture *f) { plain_loss(f, plain_xent_row); }
 static void plain_points(struct fixture *f) { plain_loss(f, plain_points_row); }
 
-/* A NaN or an infinity among the numbers must reach the sum, whatever its column. */
+/* A NaN or an infinity must propagate to the sum from any column. */
 static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
 {
     for (uint32_t column = 0; column < 20; column++) {
@@ -374,7 +376,7 @@ static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
 
 /* ---- the update ------------------------------------------------------------------------ */
 
-/* All optimizers have these, where they have them. */
+/* The hyperparameters of all optimizers that use them. */
 static double hyperparameter(const char *name)
 {
     static const struct {
@@ -397,6 +399,7 @@ static void set_rates(struct fixture *f, int update)
     for (size_t i = 0; i < RATES; i++) set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
 }
 
+/* Creates an optimizer update with random sizes. */
 static struct fixture *build_update(uint64_t seed, enum dtype real)
 {
     struct fixture *f = fixture_new(OP_UPDATE, seed, real);
@@ -434,7 +437,7 @@ struct plain_weight {
     double w, s[2];
 };
 
-/* PyTorch's formulas as its documentation writes them. */
+/* PyTorch's formulas as in its documentation. */
 static void plain_step(const char *name, int update, double g, struct plain_weight *p)
 {
     const double lr = 0.1, momentum = hyperparameter("momentum"), beta1 = hyperparameter("beta1");
@@ -487,7 +490,7 @@ static void plain_update(struct fixture *f)
     }
 }
 
-/* Three steps of PyTorch 2's optimizers in double: lr 0.1, weight decay 0.01, else the defaults here. */
+/* Three steps of PyTorch 2's optimizers in double: lr 0.1, weight decay 0.01, otherwise the defaults used here. */
 static const struct torch_case {
     const char *name;
     double clip, w[5];
@@ -504,7 +507,7 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
     static const double first[5] = {0.5, -0.25, 1.0, -2.0, 0.125};
     static const double g[3][5] = {
         {0.3, -1.2, 0.05, 2.0, -0.7}, {-0.1, 0.4, 0.9, -1.5, 0.2}, {1.0, 0.0, -0.3, 0.6, -0.8}};
-    const double weight = 4; /* the gradient arrives as a sum of this weight */
+    const double weight = 4; /* the gradient is a sum with this weight */
     struct fixture *f = fixture_new(OP_UPDATE, 1, isa->real);
     MUST(optimizer_find(c->name, &f->op.choice));
     for (int slot = UPDATE_W; slot < UPDATE_STATE + optimizer_at(f->op.choice)->states; slot++) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are the limits of processors kept that a shell or a container sets? Affinity, a control group's quota and its
-# set of processors, for real where a group may be made; tests/base/test_base.c has the forms of both versions.
+# Limits on processors set by a shell or a container are respected: affinity, a control group's quota and its set of
+# processors, with a real group where one may be created. tests/base/test_base.c tests the files of both versions.
 # Usage: tests/device/test_limits.sh UNROLL
 # test: args=$B/unroll; seconds=10
 unroll=$1

@@ -1,11 +1,11 @@
-/* Products with bf16 and int8 weights, and what makes these of floats, on every ISA of this machine against the
- * formulas written here: any heights and widths, rows of zeros, the largest sums, numbers that are not finite. Where
- * tiles multiply bf16: near double, and the same bits in any pieces. "quick", for sanitizers: a quarter of the
- * widths. */
+/* Products with bf16 and int8 weights, and their conversion from floats, on every ISA of this machine against the
+ * formulas written here. Any heights and widths, rows of zeros, the largest sums, non-finite values. Where tiles
+ * multiply bf16, results are near double and have the same bits in any pieces. "quick", for sanitizers: a quarter of
+ * the widths. */
 /* test: kinds=plain,long-memory; args-memory=quick */
 #include "base/philox.h"
 #include "check.h"
-#include "device/cpu/kernel.h"
+#include "device/cpu/kernels/kernel.h"
 #include "tests/device/workspaces.h"
 #include <float.h>
 #include <math.h>
@@ -70,7 +70,7 @@ static float expect_int8(const struct problem *p, size_t m, size_t n, float star
     return fmaf((float)sum, by_w * by_a, start);
 }
 
-/* Rounded by the arithmetic of doubles: to a multiple of the last place of 8 bits of mantissa. */
+/* Rounds with double arithmetic to a multiple of the last of 8 bits of mantissa. */
 static float round_to_bf16(float x)
 {
     int exponent;
@@ -103,7 +103,7 @@ static void pack_all(const struct cpu_isa *isa, const struct problem *p, enum dt
         isa->pack_lowp(dtype, panel + n / PANEL * panel_bytes(dtype, p->k) + n % PANEL * 4, PANEL, p->w[n], p->k);
 }
 
-/* Weights end where a page begins that nobody may touch: sanitizers do not see what tiles load. */
+/* Allocates weights that end at an inaccessible page, because sanitizers do not check the loads of tiles. */
 static char *room_of_panels(size_t bytes)
 {
     enum { ROOM = 4 << 20 };
@@ -120,7 +120,7 @@ static char *room_of_panels(size_t bytes)
     return end - bytes;
 }
 
-/* Rows [row, row_end) of the product. */
+/* Computes rows [row, row_end) of the product. */
 static void run_rows(const struct cpu_isa *isa, const struct problem *p, enum dtype dtype, size_t row, size_t row_end,
                      float *c)
 {
@@ -158,8 +158,8 @@ static void run(const struct cpu_isa *isa, const struct problem *p, enum dtype d
 
 static bool same(float a, float b) { return !memcmp(&a, &b, sizeof a) || (isnan(a) && isnan(b)); }
 
-/* Sums of tiles: near double, relative to the magnitudes of what they add; nothing beside the columns; and alone, as a
- * row of any height, they are the same. */
+/* Counts wrong sums of tiles: they must be near double, relative to the magnitudes of their terms; nothing outside of
+ * the columns may change; and a single row must give the same sums at any height. */
 static size_t wrong_by_tiles(const struct cpu_isa *isa, const struct problem *p, const float *c)
 {
     float *again = malloc(sizeof p->c);
@@ -214,14 +214,14 @@ static void check_problem(const struct problem *p, const char *what)
     free(c);
 }
 
-/* ---- what is tried --------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------- */
 
 static void fill(float *x, size_t count, float a, float b)
 {
     for (size_t i = 0; i < count; i++) x[i] = i % 2 ? b : a;
 }
 
-/* The largest sums that bytes can have, of both signs, and ties. */
+/* The largest sums of bytes with both signs, and ties. */
 static void try_extremes(struct problem *p)
 {
     make_problem(p, 5);

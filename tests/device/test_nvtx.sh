@@ -1,7 +1,7 @@
 #!/bin/sh
-# Names of operations for NVIDIA's profilers: ranges that a profiler gets have the names of the plan's operations, numbers
-# stay what they are, and what is not there is refused. The profiler is fake_cuda/profiler.cc; NVIDIA's own headers, where
-# they are, talk to it too. Usage: with_fake_cuda.sh BUILD test_nvtx.sh BUILD, from the top folder.
+# Names of operations for NVIDIA's profilers: the ranges have the names of the plan's operations, results do not change,
+# and missing profilers are refused. The profiler is fake_cuda/profiler.cc; NVIDIA's own headers, if installed, are
+# tested with it. Usage: with_fake_cuda.sh BUILD test_nvtx.sh BUILD, from the top folder.
 # test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll fake-cuda
 unroll=$1/unroll profiler=$1/tests/device/fake_profiler.so
 work=$(mktemp -d) || exit 1
@@ -15,7 +15,7 @@ train() {
         --log-interval 1 --sample-every 0 --device cuda --out "$1" >"$work/out" 2>"$work/log"
 }
 
-# Names: each range is of an operation that the profile has, and those that take time all have ranges.
+# Names: each range is an operation of the profile, and all operations that take time have ranges.
 check env FAKE_PROFILER="$work/ranges" NVTX_INJECTION64_PATH="$profiler" UNROLL_NVTX=1 "$unroll" bench --device cuda \
     --cell gru --shape 2,4,2,8,8 --pass train --seconds 0.001 --profile --json >"$work/out" 2>"$work/log"
 tr ',{' '\n\n' <"$work/out" | sed -nE 's/.*"name": ?"([^"]*)".*/\1/p' | sort -u >"$work/timed"
@@ -25,9 +25,9 @@ check grep -q '^rnn_back g.l1' "$work/named"
 check test "$(wc -l <"$work/timed")" -gt 6
 check test -z "$(comm -23 "$work/timed" "$work/named")"
 check test "$(grep -c '^begin ' "$work/ranges")" = "$(grep -c '^end$' "$work/ranges")"
-check test -z "$(uniq -d <"$work/ranges")" # none begins inside another
+check test -z "$(uniq -d <"$work/ranges")" # no range begins inside another
 
-# Numbers: graphs are not made, and nothing else changes. Without being asked no profiler is called.
+# Results: graphs are not used, and nothing else changes. Profilers are called only on request.
 check train "$work/plain"
 UNROLL_NVTX=1 NVTX_INJECTION64_PATH=$profiler FAKE_PROFILER=$work/ranges
 export UNROLL_NVTX NVTX_INJECTION64_PATH FAKE_PROFILER
@@ -41,8 +41,8 @@ UNROLL_NVTX=
 check bench
 check test ! -e "$work/ranges"
 
-# What is not there.
-refused() { # WORDS, of one sentence with a fix
+# Missing profilers.
+refused() { # WORDS, of a single message with a fix
     bench && return 1
     sed ':a; N; $!ba; s/\n  fix: /; fix: /g' "$work/log" | grep "error: .*$1" | grep -q 'fix: '
 }
@@ -61,7 +61,7 @@ done
 unset NVTX_INJECTION64_PATH
 check refused 'NVTX_INJECTION64_PATH is not set'
 
-# The fake profiler is one: NVIDIA's headers find it and tell it the same.
+# The fake profiler works with NVIDIA's headers, too: they find it and report the same ranges.
 echo '#include <nvtx3/nvToolsExt.h>
 int main(void) { nvtxRangePushA("a range"); nvtxRangePop(); return 0; }' >"$work/theirs.c"
 if cc -isystem /usr/local/cuda/include "$work/theirs.c" -ldl -o "$work/theirs" 2>"$work/log"; then

@@ -1,5 +1,5 @@
-/* The OpenCL device where a driver is (PoCL's is for processors): bits of forward beside the CPU's, sessions side by
- * side in its one piece of memory, and what it keeps on disk. That it learns test_device shows, failures
+/* The OpenCL device, if there is a driver (such as PoCL for CPUs): bits of forward compared with the CPU's, concurrent
+ * sessions in its single buffer, and cached programs. Training is tested in test_device, failures in
  * test_opencl_fails.sh. Usage: test_opencl cases.txt [part of a line] */
 /* test: kinds=none; with=cases/case */
 #include "base/dtype.h"
@@ -7,7 +7,7 @@
 #include "cases/case.h"
 #include "check.h"
 #include "device/device.h"
-#include "device/opencl/opencl_context.h"
+#include "extensions/opencl/opencl_context.h"
 #include "unroll_advanced.h"
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- bits --------------------------------------------------------------------------------- */
 
-/* What forward leaves of a case: results, and the last states of the layers. NULL: the error is set. */
+/* Returns the outputs of a forward of the case and the last states of the layers, or NULL with the error set. */
 static float *forward(const struct test_case *c, const char *device, const char *isa, size_t *count)
 {
     unroll_session_config config = c->session;
@@ -28,11 +28,12 @@ static float *forward(const struct test_case *c, const char *device, const char 
     if (unroll_session_new(model, &config, &session) == UNROLL_OK) {
         struct case_batch *b = case_batch_new(c, 7);
         b->batch.targets = NULL, b->batch.target_values = NULL;
-        const size_t results = unroll_count(session, "z"), states = unroll_count(session, "hn.l0");
+        const size_t results = unroll_session_count(session, "z"), states = unroll_session_count(session, "hn.l0");
         *count = results + states;
         found = calloc(*count + 1, sizeof *found);
-        if (unroll_forward(session, &b->batch) != UNROLL_OK || unroll_read(session, "z", found, results) != UNROLL_OK ||
-            (states && unroll_read(session, "hn.l0", found + results, states) != UNROLL_OK)) {
+        if (unroll_session_forward(session, &b->batch) != UNROLL_OK ||
+            unroll_session_read(session, "z", found, results) != UNROLL_OK ||
+            (states && unroll_session_read(session, "hn.l0", found + results, states) != UNROLL_OK)) {
             free(found);
             found = NULL;
         }
@@ -56,7 +57,7 @@ static void check_bits(const struct test_case *c)
     free(there);
 }
 
-/* ---- functions that are chosen, factors that are rounded --------------------------------------- */
+/* ---- configurable functions, rounded factors --------------------------------------------------- */
 
 enum { STEPS = 4, ROWS = 3, WIDE = 13, UNITS = 21 };
 
@@ -65,7 +66,7 @@ static unroll_model *network_new(const unroll_layer *layer, int layers)
     unroll_network network = unroll_network_default();
     unroll_model *model = NULL;
     network.input = WIDE, network.layer = layer, network.layers = layers;
-    CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_model_from_network(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;
 }
 
@@ -76,7 +77,7 @@ static unroll_layer layer_of(const char *kind, const char *name, int width, cons
     return layer;
 }
 
-/* Cells one after the other, with every function that a cell may have, clips and coupled gates. */
+/* Creates consecutive cells with every configurable function, clips and coupled gates. */
 static unroll_model *chosen_new(void)
 {
     unroll_layer layer[] = {layer_of("lstm", "a", 6, "hard_sigmoid(0.2,0.5) softsign elu(0.5)"),
@@ -98,10 +99,10 @@ static void fill(float *x, size_t n, uint64_t seed)
     for (size_t i = 0; i < n; i++) x[i] = (float)case_random(seed, i);
 }
 
-/* Outputs, then gradients of the inputs, of a module's run on a device. */
+/* Reads the outputs and the gradients of the inputs of a module's run on a device. */
 static bool run_module(const char *device, const char *isa, float *z, float *dx)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session = NULL;
     unroll_model *model = chosen_new();
     float x[STEPS * ROWS * WIDE], dz[STEPS * ROWS * 3];
@@ -109,12 +110,13 @@ static bool run_module(const char *device, const char *isa, float *z, float *dx)
     fill(dz, sizeof dz / sizeof *dz, 2);
     config.mode = UNROLL_MODULE, config.steps = STEPS, config.rows = ROWS, config.input_gradient = 1;
     config.machine.device = device, config.machine.isa = isa;
-    bool good = model && unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
-                unroll_read(session, "z", z, STEPS * ROWS * 3) == UNROLL_OK &&
-                unroll_write(session, "d.z", dz, STEPS * ROWS * 3) == UNROLL_OK &&
-                unroll_backward(session) == UNROLL_OK &&
-                unroll_read(session, "d.x", dx, STEPS * ROWS * WIDE) == UNROLL_OK;
+    bool good =
+        model && unroll_session_new(model, &config, &session) == UNROLL_OK &&
+        unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+        unroll_session_read(session, "z", z, STEPS * ROWS * 3) == UNROLL_OK &&
+        unroll_session_write(session, "d.z", dz, STEPS * ROWS * 3) == UNROLL_OK &&
+        unroll_session_backward(session) == UNROLL_OK &&
+        unroll_session_read(session, "d.x", dx, STEPS * ROWS * WIDE) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
@@ -142,38 +144,39 @@ static void round_all(float *x, size_t n)
     for (size_t i = 0; i < n; i++) x[i] = rounded(x[i]);
 }
 
-/* What an LSTM gives in all steps. */
+/* Reads the outputs of an LSTM in all steps. */
 static bool run_lstm(const char *precision, float *y)
 {
     const unroll_layer lstm = layer_of("lstm", "a", UNITS, NULL);
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session = NULL;
     unroll_model *model = network_new(&lstm, 1);
     float x[STEPS * ROWS * WIDE];
     fill(x, sizeof x / sizeof *x, 3);
     config.mode = UNROLL_INFER, config.steps = STEPS, config.rows = ROWS;
     config.machine.device = "opencl", config.machine.precision = precision;
-    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
-                unroll_read(session, "y.l0", y, STEPS * ROWS * UNITS) == UNROLL_OK;
+    bool good =
+        unroll_session_new(model, &config, &session) == UNROLL_OK &&
+        unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+        unroll_session_read(session, "y.l0", y, STEPS * ROWS * UNITS) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
 }
 
-/* The same in floats on the CPU, one step at a time, where all factors have been rounded: of an LSTM products alone
- * read h. */
+/* Computes the same in floats on the CPU, one step at a time, with all factors rounded: in an LSTM only products read
+ * h. */
 static bool run_rounded(float *y)
 {
     const unroll_layer lstm = layer_of("lstm", "a", UNITS, NULL);
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session = NULL;
     unroll_model *model = network_new(&lstm, 1);
     float x[STEPS * ROWS * WIDE], h[ROWS * UNITS], c[ROWS * UNITS];
     fill(x, sizeof x / sizeof *x, 3);
     round_all(x, sizeof x / sizeof *x);
     for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(model, i, &p);
         if (p.rank == 2)
             round_all(p.data, (size_t)p.shape[0] * (size_t)p.shape[1]);
@@ -184,13 +187,13 @@ static bool run_rounded(float *y)
     for (int t = 0; good && t < STEPS; t++) {
         const unroll_batch batch = {.size = sizeof batch, .inputs = x + t * ROWS * WIDE};
         float *of = y + t * ROWS * UNITS;
-        good = unroll_forward(session, &batch) == UNROLL_OK &&
-               unroll_read(session, "y.l0", of, ROWS * UNITS) == UNROLL_OK &&
-               unroll_read(session, "sn.l0", c, ROWS * UNITS) == UNROLL_OK;
+        good = unroll_session_forward(session, &batch) == UNROLL_OK &&
+               unroll_session_read(session, "y.l0", of, ROWS * UNITS) == UNROLL_OK &&
+               unroll_session_read(session, "sn.l0", c, ROWS * UNITS) == UNROLL_OK;
         memcpy(h, of, sizeof h);
         round_all(h, ROWS * UNITS);
-        good = good && unroll_write(session, "h0.l0", h, ROWS * UNITS) == UNROLL_OK &&
-               unroll_write(session, "s0.l0", c, ROWS * UNITS) == UNROLL_OK;
+        good = good && unroll_session_write(session, "h0.l0", h, ROWS * UNITS) == UNROLL_OK &&
+               unroll_session_write(session, "s0.l0", c, ROWS * UNITS) == UNROLL_OK;
     }
     unroll_session_free(session);
     unroll_model_free(model);
@@ -209,11 +212,11 @@ static void check_bf16(void)
     CHECK(memcmp(narrow, floats, sizeof floats) != 0, "bf16 is not fp32");
 }
 
-/* ---- sessions side by side ------------------------------------------------------------------ */
+/* ---- concurrent sessions -------------------------------------------------------------------- */
 
 static unroll_model *model_new(int hidden)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.hidden = hidden, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
@@ -222,27 +225,27 @@ static unroll_model *model_new(int hidden)
 
 static unroll_session *session_new(unroll_model *model, int steps)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session = NULL;
     config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = 2, config.machine.device = "opencl";
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     return session;
 }
 
-/* The loss of one step of training. */
+/* Returns the loss of one training step. */
 static double loss_of(unroll_session *session)
 {
     static float x[64 * 2 * 3], y[64 * 2 * 4];
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result, .loss = -1};
     for (int i = 0; i < 64 * 2 * 4; i++) y[i] = (float)(i % 7) / 7;
-    CHECK(unroll_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}, &rates,
-                      &result) == UNROLL_OK,
+    CHECK(unroll_session_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y},
+                              &rates, &result) == UNROLL_OK,
           "%s", unroll_last_error());
     return result.loss;
 }
 
-/* The device's memory grows, is moved, and is given back while sessions go on. */
+/* The device's buffer grows, is moved, and is released while sessions are in use. */
 static void check_memory(void)
 {
     unroll_model *model[3] = {model_new(5), model_new(40), model_new(9)};
@@ -263,10 +266,10 @@ static void check_memory(void)
     for (int i = 0; i < 3; i++) unroll_model_free(model[i]);
 }
 
-/* Each allocation in turn fails: a sentence, and nothing left behind. What the device keeps is there already. */
+/* Each allocation fails in turn: a message, and no leaks. What the device keeps is allocated already. */
 static void check_without_memory(void)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_status status = UNROLL_RESOURCE;
     unroll_model *model = model_new(5);
     unroll_session_free(session_new(model, 6));

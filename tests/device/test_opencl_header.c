@@ -1,5 +1,5 @@
-/* Our declarations of OpenCL (opencl_api.h) against those of CL/cl.h, where it is installed: the compiler compares
- * types, values and arguments. Without it there is nothing to compare. */
+/* Compares our declarations of OpenCL (opencl_api.h) with CL/cl.h, if it is installed: the compiler compares types,
+ * values and arguments. Otherwise nothing is compared. */
 /* test: seconds=5 */
 #include "check.h"
 
@@ -9,9 +9,9 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #define OPENCL_TYPES
-#include "device/opencl/opencl_api.h"
+#include "extensions/opencl/opencl_api.h"
 
-/* The header's own functions in the types of ours. */
+/* The header's functions must have the types that we declare. */
 #define SAME_TYPE(name, gives, arguments) \
     _Static_assert(_Generic(&name, gives(*) arguments: 1, default: 0), "OpenCL declares " #name " in another way");
 OPENCL_FUNCTIONS(SAME_TYPE)
@@ -21,7 +21,7 @@ OPENCL_CONSTANTS(SAME_VALUE)
 _Static_assert(CL_PLATFORM_NOT_FOUND_KHR == OPENCL_NO_PLATFORM && CL_DEVICE_TYPE_ALL == OPENCL_ALL_DEVICES,
                "what no list has");
 
-/* Of our types, as opencl_api.h has them without the header. */
+/* Our types, as declared in opencl_api.h without the header. */
 _Static_assert(sizeof(cl_int) == 4 && sizeof(cl_uint) == 4 && sizeof(cl_bool) == 4 && sizeof(cl_ulong) == 8 &&
                    sizeof(cl_bitfield) == 8 && sizeof(cl_context_properties) == sizeof(intptr_t),
                "types have other sizes");

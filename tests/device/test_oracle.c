@@ -1,11 +1,12 @@
-/* The interpreter that judges StableHLO texts (oracle.h) must itself be able to say no: each damage to a good text
- * is found. And texts of some plans as they were last read by a person: tests/device/golden, made anew with
+/* The interpreter that verifies StableHLO programs (oracle.h) must detect errors: each damage to a valid program is
+ * found. Also compares the programs of some plans with the reviewed ones in tests/device/golden, rewritten with
  * UPDATE=1. Usage: test_oracle, from the top folder */
 /* test: kinds=plain,long-memory; with=device/oracle_read,device/oracle_rules,device/oracle_dot,device/oracle_run,device/oracle_devices */
 #include "check.h"
 #include "device/oracle.h"
-#include "device/xla/translate.h"
+#include "extensions/xla/translate.h"
 #include "unroll.h"
+#include "unroll_network.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,10 @@ struct example {
     int lengths;
 };
 
-/* The text of one part of a small plan; the caller frees the translation. */
+/* Translates one part of a small plan; the caller frees the translation. */
 static bool example_text(const struct example *e, struct translation *t)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct plan_config config = plan_config_default();
     unroll_model *model;
     struct plan *plan;
@@ -41,7 +42,7 @@ static bool example_text(const struct example *e, struct translation *t)
 
 /* ---- damage ---------------------------------------------------------------------------- */
 
-/* The text with the first `from` replaced; NULL: there is none. */
+/* Returns the text with the first `from` replaced, or NULL if it does not occur. */
 static char *replaced(const struct translation *t, const char *from, const char *to)
 {
     char *text = calloc(t->h.size + strlen(to) + 1, 1);
@@ -111,7 +112,7 @@ static void test_damages(void)
     translation_free(&t);
 }
 
-/* What is donated goes to one result of its type. */
+/* A donated argument goes to one result of its type. */
 static void test_damaged_aliases(void)
 {
     static const struct example example = {"donating", "lstm", 0, PHASE_UPDATE, 0};

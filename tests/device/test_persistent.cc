@@ -1,11 +1,14 @@
-/* The persistent recurrent kernels, run by the host (fake_cuda) and compared with plain loops: every cell, operand,
- * direction, way to exchange, over small shapes with lengths, resets and chunks; twice with other orders of threads,
- * which must give the same bits. With the argument "tiny" few and tiny ones, for ThreadSanitizer. */
+/* The persistent recurrent kernels, run on the host (fake_cuda) and compared with plain loops: every cell, operand,
+ * direction and kind of exchange, for small shapes with lengths, resets and chunks. Each runs twice with other orders
+ * of threads, which must give the same bits. With the argument "tiny", a few tiny ones for ThreadSanitizer; with
+ * "real", only the sizes of real networks. */
 /* test: kinds=plain,long-thread; if=g++; args-thread=tiny; seconds=60 */
+/* test: kinds=long-plain; if=g++; args=real; seconds=300 */
 extern "C" {
-#include "device/cuda/persistent.h"
+#include "extensions/cuda/persistent.h"
+#include "extensions/cuda/stopped.h"
 }
-#include "cells/v/v_f32.h"
+#include "nn/vector/v_f32.h"
 #include "check.h"
 #include "fake_cuda/clock.h"
 #include "fake_cuda/runtime.h"
@@ -26,7 +29,7 @@ static float round_fp16(float a) { return fabsf(a) < 0x1p-14f ? rintf(a * 0x1p24
 
 static float (*const round_of[GPU_OPERANDS])(float) = {as_it_is, round_tf32, round_bf16, round_fp16};
 
-/* What a sum in another order may change: where it tips the rounding of an operand, one unit of that. */
+/* The effect of another order of sums: one unit of the operand where its rounding changes. */
 static const float tolerance_of[GPU_OPERANDS] = {2e-6f, 2e-3f, 8e-3f, 2e-3f};
 
 /* ---- a case ------------------------------------------------------------------------------ */
@@ -37,7 +40,7 @@ struct test_case {
     enum gpu_operand operand;
     bool direction, ragged, resets;
     enum tiling_algorithm algorithm;
-    uint32_t blocks, shared; /* of a group at least; bytes a block has */
+    uint32_t blocks, shared; /* lower limit for a group, or 0 for an H200; bytes of a block */
 };
 
 static uint64_t random_state = 1;
@@ -81,6 +84,8 @@ static struct plain make_plain(const struct test_case &c)
 }
 
 /* ---- the kernel on the host -------------------------------------------------------------- */
+
+static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1, 0, 0, 0};
 
 static struct tiling_device small_device(const struct test_case &c)
 {
@@ -127,9 +132,31 @@ static struct persistent_args args_of(struct plain &p, const struct tiling &t)
     return a;
 }
 
-static bool run_kernel(const struct test_case &c, struct plain &p, bool backward, const struct tiling_device &device,
-                       struct tiling &t)
+static struct wait_record record;
+static std::vector<unsigned char> exchange; /* of the last launch */
+
+/* Runs a kernel; returns NULL or why it ended. */
+static const char *launch_kernel(struct fake_kernel *kernel, struct persistent_args &a)
 {
+    const struct tiling &t = a.tiling;
+    exchange.assign(t.exchange_bytes + 16, 0xff);
+    record = {};
+    a.exchange = (void *)(((uintptr_t)exchange.data() + 15) & ~(uintptr_t)15);
+    a.record = &record, a.kernel = 1;
+    struct fake_launch launch = {};
+    launch.grid = {t.groups * t.cluster, 1, 1};
+    launch.block = {TILING_WARPS * 32, 1, 1};
+    launch.cluster = {t.algorithm == ALGORITHM_CLUSTER ? t.cluster : 1, 1, 1};
+    launch.cooperative = t.algorithm == ALGORITHM_GRID;
+    launch.shared = t.shared_bytes;
+    launch.clustered = t.algorithm == ALGORITHM_CLUSTER;
+    launch.args = &a;
+    return fake_run(kernel, &launch);
+}
+
+static bool run_kernel(const struct test_case &c, struct plain &p, bool backward, struct tiling &t)
+{
+    const struct tiling_device device = c.blocks ? small_device(c) : h200;
     struct tiling_problem problem = {};
     const char *why;
     char name[64];
@@ -142,27 +169,9 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     if (!CHECK(!why && kernel, "%s, U = %u: %s", name, c.U, why ? why : "there is no such kernel"))
         return false;
     struct persistent_args a = args_of(p, t);
-    void *exchange = aligned_alloc(16, t.exchange_bytes + 16);
-    memset(exchange, 0xff, t.exchange_bytes + 16);
-    a.exchange = exchange;
-    struct fake_launch launch = {};
-    launch.grid = {t.groups * t.cluster, 1, 1};
-    launch.block = {TILING_WARPS * 32, 1, 1};
-    launch.cluster = {t.algorithm == ALGORITHM_CLUSTER ? t.cluster : 1, 1, 1};
-    launch.cooperative = t.algorithm == ALGORITHM_GRID;
-    launch.shared = t.shared_bytes;
-    launch.clustered = t.algorithm == ALGORITHM_CLUSTER;
-    launch.args = &a;
-    const char *wrong = fake_run(kernel, &launch);
-    free(exchange);
+    const char *wrong = launch_kernel(kernel, a);
     return CHECK(!wrong, "%s, T = %u, B = %u, U = %u, %u blocks: %s", name, c.T, c.B, c.U, t.cluster,
                  wrong ? wrong : "");
-}
-
-static bool run_small(const struct test_case &c, struct plain &p, bool backward)
-{
-    struct tiling t;
-    return run_kernel(c, p, backward, small_device(c), t);
 }
 
 /* ---- comparing --------------------------------------------------------------------------- */
@@ -185,7 +194,7 @@ static void compare(const struct test_case &c, const char *what, const floats &o
           c.ragged ? ", ragged" : "", c.resets ? ", resets" : "", what, at, (double)ours[at], (double)plain[at]);
 }
 
-/* Of g after forward, what is saved; the other fields may hold anything. */
+/* Selects what forward saves in g; the other fields may have any value. */
 static floats saved(const struct plain &p, bool backward)
 {
     const size_t wide = p.G() * p.U, kept = backward ? wide : p.cell->declaration->saved * p.U;
@@ -216,38 +225,100 @@ static bool same_bits(const floats &a, const floats &b)
     return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0;
 }
 
-static void test(const struct test_case &c)
+/* again: once more, in another order of threads. */
+static void test(const struct test_case &c, bool again_too)
 {
     struct plain plain = make_plain(c), ours = plain, again = plain;
+    struct tiling t;
     plain_forward(plain);
     fake_seed(0);
-    if (!run_small(c, ours, false))
+    if (!run_kernel(c, ours, false, t))
         return;
     compare_all(c, ours, plain, false);
     fake_seed(random_state | 1);
-    if (run_small(c, again, false))
+    if (again_too && run_kernel(c, again, false, t))
         CHECK(same_bits(ours.g, again.g) && same_bits(ours.y, again.y), "%s %s: another order, other bits", c.cell,
               operand_name(c.operand));
-    ours.y = plain.y, ours.s = plain.s, ours.g = plain.g; /* so that errors do not add up */
+    ours.y = plain.y, ours.s = plain.s, ours.g = plain.g; /* so that errors do not accumulate */
     again = ours;
     plain_backward(plain);
     fake_seed(0);
-    if (!run_small(c, ours, true))
+    if (!run_kernel(c, ours, true, t))
         return;
     compare_all(c, ours, plain, true);
     fake_seed(random_state | 2);
-    if (run_small(c, again, true))
+    if (again_too && run_kernel(c, again, true, t))
         CHECK(same_bits(ours.g, again.g) && same_bits(ours.dh0, again.dh0), "%s %s: another order, other bits", c.cell,
               operand_name(c.operand));
+}
+
+/* ---- packets that are lost, late or out of order ----------------------------------------- */
+
+/* Runs the forward kernel of a case with one disturbed packet. Returns whether the kernel stopped itself. */
+static bool disturbed(const struct test_case &c, struct plain &p, enum fake_disturbance what, unsigned milliseconds,
+                      struct tiling &t)
+{
+    fake_seed(0);
+    fake_disturb(what, 300, milliseconds);
+    const struct tiling_device device = small_device(c);
+    struct tiling_problem problem = {};
+    const char *why;
+    char name[64];
+    persistent_describe(p.cell->declaration, &problem);
+    problem.steps = c.T, problem.rows = c.B, problem.units = c.U, problem.operand = c.operand;
+    tiling_choose(&problem, &device, c.algorithm, &t, &why);
+    persistent_name(p.cell->declaration, c.operand, false, name, sizeof name);
+    struct persistent_args a = args_of(p, t);
+    const char *wrong = launch_kernel(fake_kernel_find(name), a);
+    CHECK(fake_disturbed(), "%s: no packet was disturbed", name);
+    CHECK(!wrong || fake_stopped(), "%s: %s", name, wrong ? wrong : "");
+    return wrong && fake_stopped();
+}
+
+/* The record names what was lost: its packet, or the first round that misses it. */
+static void check_record(const struct test_case &c, const struct tiling &t)
+{
+    char text[300], wanted[100];
+    CHECK(record.kernel == 1 && record.block < t.groups * t.cluster, "a record of kernel %u, block %u", record.kernel,
+          record.block);
+    stopped_sentence(&t, "test", c.operand, &record, text, sizeof text);
+    if (t.algorithm == ALGORITHM_GRID) {
+        const size_t first = ((uintptr_t)exchange.data() + 15) / 16 * 16;
+        CHECK(first + record.at == (uintptr_t)fake_disturbed(), "the record is of the packet at %#x, not at %#zx",
+              record.at, (size_t)fake_disturbed() - first);
+        CHECK(record.at / t.operand_buffer % t.ring == record.round % t.ring, "a record of round %u", record.round);
+        const uint32_t row = record.at % t.operand_buffer % TILING_COLUMN / TILING_PACKET;
+        snprintf(wanted, sizeof wanted, "in round %u for row %u of chunk ", record.round, row);
+    } else {
+        snprintf(wanted, sizeof wanted, "in round %u for the operand of chunk %u", record.round, record.at);
+    }
+    CHECK(strstr(text, wanted) && strstr(text, "waited more than 5 s"), "'%s' does not say '%s'", text, wanted);
+}
+
+static void test_disturbed(const struct test_case &c)
+{
+    struct plain plain = make_plain(c), undisturbed = plain, ours = plain;
+    struct tiling t;
+    if (!run_kernel(c, undisturbed, false, t))
+        return;
+    CHECK(!disturbed(c, ours = plain, FAKE_SWAP, 0, t) && same_bits(ours.y, undisturbed.y),
+          "a packet that the next one overtakes changes the result");
+    CHECK(!disturbed(c, ours = plain, FAKE_DELAY, 1000 * WAIT_SECONDS / 2, t) && same_bits(ours.y, undisturbed.y),
+          "a late packet changes the result");
+    CHECK(disturbed(c, ours = plain, FAKE_DELAY, 100000 * WAIT_SECONDS, t), "a wait beyond the limit does not end");
+    check_record(c, t);
+    CHECK(disturbed(c, ours = plain, FAKE_DROP, 0, t), "a wait for a packet that is lost does not end");
+    check_record(c, t);
+    fake_disturb(FAKE_UNDISTURBED, 0, 0);
 }
 
 /* ---- the clock --------------------------------------------------------------------------- */
 
 static const char *const ways[] = {"step by step", "cluster", "grid", "walk"};
 
-static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1, 0, 0, 0};
+enum { TIMED_STEPS = 2 * TILING_TURN };
 
-/* Cycles of a step, all of it and by parts, of TILING_TURN steps: one of them has a grid's fence. */
+/* Cycles of TIMED_STEPS steps, in total and by parts; one of the steps has a grid fence. */
 struct timed {
     double step, part[CLOCK_PARTS];
     struct tiling t;
@@ -256,30 +327,30 @@ struct timed {
 static struct timed time_case(struct test_case c, bool backward)
 {
     struct timed timed = {};
-    struct plain p = (c.T = TILING_TURN + 2, make_plain(c));
+    struct plain p = (c.T = TIMED_STEPS + 2, make_plain(c));
     struct tiling_problem problem = {};
     struct tiling t;
     const char *why;
     persistent_describe(p.cell->declaration, &problem);
     problem.steps = c.T, problem.rows = c.B, problem.units = c.U, problem.operand = c.operand,
     problem.backward = backward;
-    tiling_choose(&problem, &h200, c.algorithm, &t, &why); /* for its chunks */
+    tiling_choose(&problem, &h200, c.algorithm, &t, &why); /* to get its chunks */
     const unsigned rounds = t.phases * t.chunks;
     fake_seed(0);
-    fake_clock_rounds(rounds, (1 + TILING_TURN) * rounds);
-    if (run_kernel(c, p, backward, h200, timed.t))
-        timed.step = fake_clock_taken() / TILING_TURN;
-    for (int i = 0; i < CLOCK_PARTS; i++) timed.part[i] = fake_clock_of((enum clock_part)i) / TILING_TURN;
+    fake_clock_rounds(rounds, (1 + TIMED_STEPS) * rounds);
+    if (run_kernel(c, p, backward, timed.t))
+        timed.step = fake_clock_taken() / TIMED_STEPS;
+    for (int i = 0; i < CLOCK_PARTS; i++) timed.part[i] = fake_clock_of((enum clock_part)i) / TIMED_STEPS;
     fake_clock_rounds(0, 0);
     return timed;
 }
 
-/* The clock's cycles of a step are told, and the planner's price is near. */
+/* Prints the clock's cycles of a step, which must be near the planner's price. */
 static void test_clock(const struct test_case &c)
 {
     for (int backward = 0; backward < 2; backward++) {
         const struct timed f = time_case(c, backward);
-        const double price = f.t.cycles / (TILING_TURN + 2);
+        const double price = f.t.cycles / (TIMED_STEPS + 2);
         printf(
             "%s %s, %u rows, %u units, %s: %s of %u x %u, %u x %u rows: %.0f cycles a step (wait %.0f, product %.0f, "
             "cell %.0f, send %.0f, after %.0f); the planner's price %.0f\n",
@@ -326,6 +397,10 @@ int main(int count, char **argument)
         {"lstm", 40, 3, 24, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 3, 200000}, /* packets are emptied */
         {"gru_before", 20, 9, 24, OPERAND_F32, true, false, false, ALGORITHM_GRID, 3, 200000},
         {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 4, 227 * 1024}};
+    static const struct test_case lost[] = {
+        {"lstm", 20, 9, 40, OPERAND_BF16, false, false, false, ALGORITHM_GRID, 3, 200000},
+        {"gru_before", 20, 9, 40, OPERAND_F32, true, true, false, ALGORITHM_GRID, 3, 200000},
+        {"gru", 20, 9, 40, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 4, 200000}};
     static const struct test_case timed[] = {
         {"lstm", 0, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
         {"lstm", 0, 64, 512, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
@@ -336,11 +411,42 @@ int main(int count, char **argument)
         {"gru_before", 0, 8, 128, OPERAND_BF16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
         {"mingru", 0, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
         {"lstm", 0, 8, 64, OPERAND_F32, false, false, false, ALGORITHM_CLUSTER, 0, 0}};
-    const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
-    for (const struct test_case &c : tiny) test(c);
+    /* Sizes of real networks: every H with every type, and every B with both. */
+    static const struct test_case real[] = {
+        {"lstm", 2, 1, 512, OPERAND_F32, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 16, 650, OPERAND_TF32, true, true, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 20, 768, OPERAND_F16, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 1, 1024, OPERAND_BF16, false, false, true, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 20, 650, OPERAND_F32, false, true, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 16, 512, OPERAND_BF16, true, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"lstm", 2, 16, 1024, OPERAND_F32, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 64, 768, OPERAND_F32, false, true, true, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 128, 512, OPERAND_F32, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 128, 1024, OPERAND_BF16, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 64, 1024, OPERAND_F16, true, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 20, 1024, OPERAND_TF32, false, true, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 128, 768, OPERAND_TF32, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 64, 650, OPERAND_BF16, false, false, true, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 128, 650, OPERAND_F16, false, true, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 64, 512, OPERAND_TF32, true, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 1, 512, OPERAND_F16, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 2, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"gru", 2, 64, 768, OPERAND_F32, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"gru_before", 2, 20, 512, OPERAND_F32, false, false, false, ALGORITHM_GRID, 0, 0}};
+    enum { SMALLEST = 6 };
+    const bool few = count > 1 && strcmp(argument[1], "tiny") == 0, all = count > 1 && strcmp(argument[1], "real") == 0;
+    for (size_t i = 0; i < sizeof real / sizeof *real && !few; i++)
+        if (all || i < SMALLEST)
+            test(real[i], false);
+    if (all)
+        return check_finish("test_persistent");
+    for (const struct test_case &c : tiny) test(c, true);
     for (const struct test_case &c : cases)
         if (!few)
-            test(c);
+            test(c, true);
+    for (const struct test_case &c : lost)
+        if (!few)
+            test_disturbed(c);
     for (const struct test_case &c : timed)
         if (!few)
             test_clock(c);

@@ -1,7 +1,7 @@
-/* rnn and rnn_back: against a plain implementation in doubles and its finite differences; the same bits for
- * all chunks, teams and ISAs; ranks that share the units; the count of work. "quick", for sanitizers: outputs alone
- * against the plain implementation, and the wide layers mostly on the fastest ISA.
- * Not a test of cells: the plain implementation uses their forward functions. */
+/* rnn and rnn_back: compared with a plain implementation in double and its finite differences; the same bits for all
+ * chunks, teams and ISAs; ranks that share the units; the count of work. "quick", for sanitizers: only outputs are
+ * compared with the plain implementation, and wide layers run mostly on the fastest ISA. Cells are not tested: the
+ * plain implementation uses their forward functions. */
 /* test: kinds=check-plain,long-memory; args-memory=quick; seconds=10 */
 #include "tests/device/rnn_case.h"
 
@@ -20,7 +20,7 @@ static bool starts_anew(const struct rnn_case *c, uint32_t t, uint32_t b)
     return c->shape.resets && ((uint8_t *)c->slot[RNN_RESET].at)[t * c->shape.B + b];
 }
 
-/* What the plain implementation is differentiated by, and what it keeps of one row and step. */
+/* Variables of the plain implementation, and its state for one row and step. */
 struct plain {
     struct rnn_case *c;
     struct slot sums; /* [T, B, G, U] of the inputs FROM_X */
@@ -58,6 +58,7 @@ static void plain_sums(struct plain *p, uint32_t t, uint32_t b)
     }
 }
 
+/* Computes one step of a row in double and updates the states. */
 static void plain_step(struct plain *p, uint32_t t, uint32_t b)
 {
     const struct rnn_case *c = p->c;
@@ -99,7 +100,7 @@ static double *number(const struct slot *s, uint32_t i, uint32_t j, uint32_t k, 
     return (double *)s->at + offset_of(s, (uint32_t[]){i, j, k, l});
 }
 
-/* Where state s of row b is, of the output's slot and that of the other states. */
+/* Returns the address of state s of row b in the output's slot or that of the other states. */
 static double *state_number(const struct rnn_case *c, int output, int others, int s, uint32_t b, uint32_t u)
 {
     return s ? number(&c->slot[others], (uint32_t)s - 1, b, u, 0) : number(&c->slot[output], b, u, 0, 0);
@@ -107,7 +108,7 @@ static double *state_number(const struct rnn_case *c, int output, int others, in
 
 static uint32_t state_width(const struct rnn_case *c, int s) { return s ? c->units : c->shape.K; }
 
-/* Goes through the steps of row b; see plain_run. */
+/* Runs the steps of row b; see plain_run. */
 static void plain_row(struct plain *p, uint32_t b)
 {
     const struct rnn_case *c = p->c;
@@ -126,8 +127,8 @@ static void plain_row(struct plain *p, uint32_t b)
     }
 }
 
-/* The loss weighs all outputs and final states by the gradients that backward is given. Also finds the
- * largest difference to the outputs and final states that the kernels made. */
+/* Returns the loss: all outputs and final states, weighted by the gradients that backward is given. Also finds the
+ * largest difference from the kernels' outputs and final states. */
 static double plain_run(struct plain *p)
 {
     const struct rnn_case *c = p->c;
@@ -148,7 +149,7 @@ static double plain_run(struct plain *p)
 
 /* ---- gradients by finite differences --------------------------------------------------- */
 
-/* The derivative of the loss by one number. */
+/* Returns the derivative of the loss with respect to one value. */
 static double slope(struct plain *p, double *number)
 {
     const double step = 1e-5, kept = *number;
@@ -185,7 +186,7 @@ static double worst_of_states(struct plain *p)
     return worst;
 }
 
-/* The operand that an input's recurrent product had: the intermediate, or the state that entered. */
+/* Returns the operand of an input's recurrent product: the intermediate, or the entering state. */
 static double operand(const struct rnn_case *c, unsigned from, uint32_t t, uint32_t b, uint32_t k)
 {
     bool first = t == (c->shape.direction ? c->shape.T - 1 : 0);
@@ -199,7 +200,7 @@ static double operand(const struct rnn_case *c, unsigned from, uint32_t t, uint3
     return get(&c->slot[RNN_Y], before, b, k, 0);
 }
 
-/* Recurrent weights and bias: what gemm_dw and bias_grad will make of the gradients of the sums. */
+/* Checks the recurrent weights and bias: what gemm_dw and bias_grad compute from the gradients of the sums. */
 static double worst_of_weights(struct plain *p)
 {
     const struct rnn_case *c = p->c;
@@ -289,7 +290,7 @@ static bool run_both(struct rnn_case *c, struct team *members, int chunks, const
 static const int results[] = {RNN_G, RNN_Y,   RNN_HN,  RNN_SN, RNN_S, RNN_INTERMEDIATE,
                               RNN_M, RNN_DH0, RNN_DS0, RNN_DV, RNN_DP};
 
-/* The first result that has other bits, or NULL. */
+/* Returns the name of the first result whose bits differ, or NULL. */
 static const char *other_bits(const struct rnn_case *a, const struct rnn_case *b)
 {
     static const char *const names[] = {"g", "y", "hn", "sn", "s", "link", "m", "dh0", "ds0", "dv", "dp"};
@@ -320,7 +321,7 @@ static void check_same(const struct rnn_case *expected, const struct cpu_isa *is
     case_free(&c);
 }
 
-/* Where nothing is kept for backward, outputs and final states are the same. */
+/* If nothing is saved for backward, outputs and final states are the same. */
 static void check_inference(const struct rnn_case *expected, const char *name)
 {
     struct rnn_case c;
@@ -348,14 +349,14 @@ static void run_rank(void *argument, int me)
     run_both(c, NULL, 2, "ranks");
 }
 
-/* What is kept for backward has nothing of rows that have ended. */
+/* True if the values saved for backward include this row and step: ended rows are not saved. */
 static bool is_kept(const struct rnn_case *c, int slot, uint32_t t, uint32_t b)
 {
     const bool for_backward = slot == RNN_G || slot == RNN_S || slot == RNN_INTERMEDIATE || slot == RNN_M;
     return !for_backward || takes_part(c, t, b);
 }
 
-/* The own units of a rank lie at first_unit of the last axis of what one rank computes. */
+/* Compares a rank's own units with the same units, from first_unit on, computed by a single rank. */
 static double worst_of_slice(const struct rnn_case *whole, const struct rnn_case *part, int slot)
 {
     const struct slot *a = &whole->slot[slot], *b = &part->slot[slot];

@@ -1,15 +1,15 @@
-/* Several devices as one, where no other device is at hand: lists that make no sense, cuts that do not fit, sessions
- * side by side on one division, a device that fails in the middle of a
- * run, ranks each with its entry, devices that are not equally fast or get
- * slower. Beside the CPU's results: test_several of tests/cases. */
+/* Several devices that act as one, without another kind of device: invalid lists, cuts that do not fit, concurrent
+ * sessions with one division, a device that fails during a run, ranks with one entry each, and devices of different or
+ * changing speed. Results are compared with the CPU's in test_several of tests/cases. */
 /* test: kinds=plain,long-memory,long-thread; args=$B/tests/device/fake_plugin.so */
 /* test: kinds=timed-plain; args=timed; alone */
-#include "device/several/several.h"
-#include "base/clock.h"
+#include "extensions/cluster/devices/several.h"
+#include "base/system/clock.h"
 #include "check.h"
 #include "comm/comm.h"
-#include "session/session.h"
+#include "session/session_state.h"
 #include "unroll_train.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ enum { STEPS = 6, ROWS = 10, WIDTH = 5, CLASSES = 3 };
 
 static unroll_model *model_new(int layers)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.hidden = 8, spec.layers = layers, spec.input = WIDTH, spec.output = CLASSES, spec.loss = "mse";
     MUST(unroll_model_new(&spec, 1, &model));
@@ -29,7 +29,7 @@ static unroll_model *model_new(int layers)
 
 static unroll_session_config config_of(unroll_mode mode, const char *devices, unroll_split split)
 {
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     c.mode = mode, c.steps = STEPS, c.rows = ROWS, c.machine.device = devices, c.machine.split = split;
     return c;
 }
@@ -61,19 +61,19 @@ static void test_refusals(void)
     for (int i = 0; i < 32; i++) strcat(many, ",cpu");
     memset(far + strlen(far), 'x', 300);
     check_refused("cpu,gpu", layers, UNROLL_USAGE, "no device 'gpu'");
-    check_refused("cpu,", layers, UNROLL_USAGE, "there is no name");
-    check_refused(",cpu", layers, UNROLL_USAGE, "there is no name");
-    check_refused(",", layers, UNROLL_USAGE, "there is no name");
-    check_refused("cpu,,cpu", layers, UNROLL_USAGE, "there is no name");
-    check_refused("cpu,cpu:7", layers, UNROLL_USAGE, "nothing comes after cpu");
+    check_refused("cpu,", layers, UNROLL_USAGE, "a name is missing");
+    check_refused(",cpu", layers, UNROLL_USAGE, "a name is missing");
+    check_refused(",", layers, UNROLL_USAGE, "a name is missing");
+    check_refused("cpu,,cpu", layers, UNROLL_USAGE, "a name is missing");
+    check_refused("cpu,cpu:7", layers, UNROLL_USAGE, "the device cpu has no suffix");
     check_refused("cpu, cpu", layers, UNROLL_USAGE, "no device ' cpu'");
     check_refused(many, layers, UNROLL_UNSUPPORTED, "more than 32 devices");
     check_refused(far, layers, UNROLL_USAGE, "too long");
     check_refused("cpu,cpu,cpu", layers, UNROLL_USAGE, "3 devices are named for 2 ranks");
     check_refused("cpu,cpu", (unroll_split){.hidden = 2}, UNROLL_UNSUPPORTED, "cut along batch or layer");
-    check_refused("cpu,cpu", (unroll_split){.layer = 4}, UNROLL_UNSUPPORTED, "more stages than the 3 layers");
-    check_refused("cpu,cpu,cpu,cpu", (unroll_split){0}, UNROLL_UNSUPPORTED, "more stages than the 3 layers");
-    check_refused("cpu,cpu", (unroll_split){.batch = 11}, UNROLL_UNSUPPORTED, "only 10 to divide");
+    check_refused("cpu,cpu", (unroll_split){.layer = 4}, UNROLL_UNSUPPORTED, "layer=4 is more than the 3 layers");
+    check_refused("cpu,cpu,cpu,cpu", (unroll_split){0}, UNROLL_UNSUPPORTED, "layer=4 is more than the 3 layers");
+    check_refused("cpu,cpu", (unroll_split){.batch = 11}, UNROLL_UNSUPPORTED, "only size 10 along this axis");
 }
 
 static void test_other_ways(void)
@@ -82,7 +82,7 @@ static void test_other_ways(void)
     unroll_model *model = model_new(2);
     unroll_session *session = NULL, *other = NULL;
     c.profile = 1;
-    CHECK_REFUSED(unroll_session_new(model, &c, &session), UNROLL_UNSUPPORTED, "no times of operations");
+    CHECK_REFUSED(unroll_session_new(model, &c, &session), UNROLL_UNSUPPORTED, "cannot measure single operations");
     c.profile = 0, c.machine.sum = "native";
     CHECK_REFUSED(unroll_session_new(model, &c, &session), UNROLL_UNSUPPORTED, "MPI's own");
     c.machine.sum = NULL, c.machine.precision = "bf16";
@@ -95,9 +95,10 @@ static void test_other_ways(void)
     unroll_model_free(model);
 }
 
-/* ---- sessions side by side ------------------------------------------------------------- */
+/* ---- concurrent sessions --------------------------------------------------------------- */
 
-/* One trains, one evaluates what it learns, on any division; the model has it in the end. */
+/* One session trains while another evaluates the same weights, with any division; the model gets the weights at the
+ * end. */
 static double learn(const char *devices, unroll_split split, double *evaluated)
 {
     unroll_session_config c = config_of(UNROLL_TRAIN, devices, split);
@@ -110,17 +111,17 @@ static double learn(const char *devices, unroll_split split, double *evaluated)
     c = config_of(UNROLL_EVAL, devices, split);
     MUST(unroll_session_new(model, &c, &evaluates));
     for (int i = 0; i < 5 && trains && evaluates; i++) {
-        MUST(unroll_step(trains, &batch, &rates, &result));
-        MUST(unroll_forward(evaluates, &batch));
-        MUST(unroll_loss_result(evaluates, &found));
+        MUST(unroll_session_step(trains, &batch, &rates, &result));
+        MUST(unroll_session_forward(evaluates, &batch));
+        MUST(unroll_session_result(evaluates, &found));
         evaluated[i] = found.loss;
     }
     unroll_session_free(trains);
     unroll_session_free(evaluates);
     c = config_of(UNROLL_EVAL, "cpu", (unroll_split){0}); /* from the model's own memory */
     MUST(unroll_session_new(model, &c, &evaluates));
-    MUST(unroll_forward(evaluates, &batch));
-    MUST(unroll_loss_result(evaluates, &found));
+    MUST(unroll_session_forward(evaluates, &batch));
+    MUST(unroll_session_result(evaluates, &found));
     CHECK(fabs(found.loss - evaluated[4]) < 1e-6, "%g after all, not %g", found.loss, evaluated[4]);
     unroll_session_free(evaluates);
     unroll_model_free(model);
@@ -139,7 +140,7 @@ static void test_side_by_side(void)
     }
 }
 
-/* ---- ranks, each with its entry -------------------------------------------------------- */
+/* ---- ranks with one entry each --------------------------------------------------------- */
 
 enum { RANKS = 2 };
 static struct one_rank {
@@ -151,6 +152,7 @@ static struct one_rank {
     char words[256];
 } one_rank[RANKS];
 
+/* Trains on one rank; stores the status, the message and the loss. */
 static void *run_rank(void *arg)
 {
     struct one_rank *r = arg;
@@ -162,7 +164,8 @@ static void *run_rank(void *arg)
     const unroll_batch batch = batch_of();
     c.machine.comm = r->comm;
     r->status = unroll_session_new(model, &c, &session);
-    for (int i = 0; i < 5 && r->status == UNROLL_OK; i++) r->status = unroll_step(session, &batch, &rates, &result);
+    for (int i = 0; i < 5 && r->status == UNROLL_OK; i++)
+        r->status = unroll_session_step(session, &batch, &rates, &result);
     snprintf(r->words, sizeof r->words, "%s", r->status == UNROLL_OK ? "" : unroll_last_error());
     r->loss = result.loss;
     unroll_session_free(session);
@@ -228,26 +231,27 @@ static void test_lost_device(void)
     flaky = *device_at(0);
     flaky.name = "flaky", flaky.run = flaky_run;
     MUST(device_add(&flaky));
-    runs_left = 1 << 20; /* for what is measured */
+    runs_left = 1 << 20; /* for measurements */
     MUST(unroll_session_new(model, &c, &session));
     runs_left = 3;
     const double begin = clock_seconds();
-    MUST(unroll_step(session, &batch, &rates, &result));
-    CHECK_REFUSED(unroll_step(session, &batch, &rates, &result), UNROLL_RESOURCE,
+    MUST(unroll_session_step(session, &batch, &rates, &result));
+    CHECK_REFUSED(unroll_session_step(session, &batch, &rates, &result), UNROLL_RESOURCE,
                   "rank 0, on flaky: the device was lost");
     CHECK(clock_seconds() - begin < 300, "the other rank waits for the device that was lost");
     runs_left = 1 << 20;
-    CHECK_REFUSED(unroll_step(session, &batch, &rates, &result), UNROLL_RESOURCE, "go on from the last checkpoint");
+    CHECK_REFUSED(unroll_session_step(session, &batch, &rates, &result), UNROLL_RESOURCE,
+                  "resume from the last checkpoint");
     unroll_session_free(session);
     unroll_model_free(model);
 }
 
-/* ---- devices that are not equally fast -------------------------------------------------- */
+/* ---- devices of different speed ---------------------------------------------------------- */
 
-/* A CPU with a clock of its own, on which phases take as long as their work at so many FLOPs a second. In a test of
- * real time it sleeps so long. */
+/* A CPU with a simulated clock, on which phases take the time of their work at a given rate. For tests of real time it
+ * sleeps instead. */
 static struct device paced[2];
-static double speed[2] = {1, 1}; /* of each, by FLOPs a second */
+static double speed[2] = {1, 1}; /* FLOPs per second of each */
 static const double flops_a_second = 1e7;
 static bool sleeps;
 static struct made {
@@ -279,7 +283,7 @@ static unroll_status make_second(const struct plan *p, void *store, const struct
 static struct made *made_of(const void *executable)
 {
     int i = atomic_load(&count_made) - 1;
-    while (made[i % 256].executable != executable) i--; /* the last of those that lay there */
+    while (made[i % 256].executable != executable) i--; /* the latest one at this address */
     return &made[i % 256];
 }
 
@@ -321,7 +325,7 @@ static void add_paced(void)
     }
 }
 
-/* Seconds of the slowest rank by its true rate, over those that both would take if work were sand. */
+/* Returns the seconds of the slowest rank by its true rate, divided by those of a perfect division. */
 static double balance_of(const unroll_session *session)
 {
     const struct several *x = session->executable;
@@ -336,11 +340,11 @@ static double balance_of(const unroll_session *session)
 }
 
 struct course {
-    double loss, before, after; /* after the last update; balances */
+    double loss, before, after; /* loss and balance after the last update, and balance before */
     int moves;
 };
 
-/* Updates on two ranks, of which the first is `slow` times slower from the tenth update on. */
+/* Runs updates on two ranks; from the tenth update on, the first one is `slow` times slower. */
 static struct course train_paced(const char *devices, unroll_split split, int updates, double slow)
 {
     unroll_session_config c = config_of(UNROLL_TRAIN, devices, split);
@@ -358,16 +362,16 @@ static struct course train_paced(const char *devices, unroll_split split, int up
     for (int i = 0; i < updates && session; i++) {
         if (i == 10)
             speed[0] /= slow;
-        MUST(unroll_step(session, &batch, &rates, &result));
+        MUST(unroll_session_step(session, &batch, &rates, &result));
     }
-    MUST(unroll_forward(evaluates, &batch)); /* beside it, with weights that have moved */
-    MUST(unroll_loss_result(evaluates, &result));
+    MUST(unroll_session_forward(evaluates, &batch)); /* concurrently, with updated weights */
+    MUST(unroll_session_result(evaluates, &result));
     found.loss = result.loss;
     if (split.layer > 1 || split.batch > 1) {
         found.after = balance_of(session);
         double part[2] = {0};
         int ranks;
-        found.moves = unroll_session_divided(session, part, 2, &ranks);
+        found.moves = unroll_session_shares(session, part, 2, &ranks);
         CHECK(ranks == 2 && part[0] > 0 && part[1] > 0 && fabs(part[0] + part[1] - 1) < 1e-9, "parts %g and %g",
               part[0], part[1]);
         CHECK(slow < 2 || part[0] < 0.4, "the slower rank still has %g of the work", part[0]);
@@ -378,7 +382,7 @@ static struct course train_paced(const char *devices, unroll_split split, int up
     return found;
 }
 
-/* Four to one: divided by what was measured. The losses stay those of one device. */
+/* Four to one: divided by the measured rates. The losses are those of one device. */
 static void test_balance(void)
 {
     const struct course alone = train_paced("cpu", (unroll_split){0}, 2, 1);
@@ -394,7 +398,7 @@ static void test_balance(void)
           "layers: the losses are %g and %g, not %g", layers.loss, others.loss, alone.loss);
 }
 
-/* A rank becomes three times slower: divided anew within 200 updates, and the loss stays. */
+/* A rank becomes three times slower: the work is divided again within 200 updates, and the loss does not change. */
 static void test_slower(void)
 {
     const struct course alone = train_paced("cpu", (unroll_split){0}, 200, 1);
@@ -408,8 +412,8 @@ static void test_slower(void)
     }
 }
 
-/* In real time, on two processors: a step on ranks of which one is four times as fast takes at most 15% longer than the
- * ideal. */
+/* In real time, on two processors: a step on two ranks, one of them four times as fast, takes at most 15% longer than
+ * the ideal. */
 static void test_time(void)
 {
     unroll_session_config c = config_of(UNROLL_TRAIN, "first,second", (unroll_split){.batch = 2});
@@ -424,7 +428,7 @@ static void test_time(void)
     MUST(unroll_session_new(model, &c, &session));
     for (int i = 0; i < 5; i++) {
         const double begin = clock_seconds();
-        MUST(unroll_step(session, &batch, &rates, &result));
+        MUST(unroll_session_step(session, &batch, &rates, &result));
         shortest = fmin(shortest, clock_seconds() - begin);
     }
     const struct several *x = session->executable;

@@ -1,7 +1,7 @@
-/* The planner of persistent recurrences: over many shapes and devices, what it chooses divides all work once and
- * keeps within all limits; and it chooses as it should where that is known beforehand. */
+/* The planner of persistent recurrences: for many shapes and devices, its choice covers all work once and respects all
+ * limits. It also makes the expected choice in known cases. */
 /* test: seconds=5 */
-#include "device/cuda/persistent.h"
+#include "extensions/cuda/persistent.h"
 #include "check.h"
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const struct tiling_device h200 = {.multiprocessors = 132,
                                           .clusters = {132, 66, 32, 16, 7},
                                           .cooperative = 1};
 
-/* A seventh of it, as an instance (MIG 1g.18gb): clusters stay within. */
+/* An instance with a seventh of it (MIG 1g.18gb), to which clusters are limited. */
 static const struct tiling_device seventh = {.multiprocessors = 16,
                                              .shared_bytes = 227 * 1024,
                                              .registers = 65536,
@@ -28,6 +28,7 @@ static struct tiling_problem problem(const char *cell, uint32_t steps, uint32_t 
 
 /* ---- properties -------------------------------------------------------------------------- */
 
+/* Returns which limit of the device a tiling breaks; NULL: none. */
 static const char *limits_broken(const struct tiling *t, const struct tiling_device *d, const struct tiling_problem *p)
 {
     uint64_t blocks = (uint64_t)t->groups * t->cluster;
@@ -50,15 +51,16 @@ static const char *limits_broken(const struct tiling *t, const struct tiling_dev
     return NULL;
 }
 
+/* Returns what is inconsistent in a product of a tiling; NULL: nothing. */
 static const char *product_broken(const struct tiling *t, const struct tiling_problem *p, int phase)
 {
     const struct tiling_product *m = &t->product[phase];
     uint32_t number = operand_bytes(p->operand), wide = t->members * t->units;
-    const uint32_t band = m->tiles * TILING_ROWS, slots = m->in_registers * m->tiles;
+    const uint32_t band = m->tiles * tile_rows(p->operand), slots = m->in_registers * m->tiles;
     const bool floats = p->operand == OPERAND_F32;
     if (m->bands * band < m->rows || (m->bands - 1) * band >= m->rows || m->bands * m->splits > TILING_WARPS)
         return "bands of tiles";
-    if (m->tiles == 0 || m->tiles > TILING_TILES || (m->tiles & (m->tiles - 1)) || (floats && m->tiles != 2))
+    if (m->tiles == 0 || m->tiles > TILING_TILES || (m->tiles & (m->tiles - 1)))
         return "tiles of a band";
     if (m->steps_all * TILING_STEP_BYTES < m->fields * wide * number || m->steps_all % 2 || m->steps % 2)
         return "steps of k";
@@ -74,14 +76,15 @@ static const char *product_broken(const struct tiling *t, const struct tiling_pr
                  : t->phases > 1 ? TILING_SLOTS_EACH
                                  : TILING_SLOTS))
         return "slots";
-    if (m->shared_slot + (m->steps - m->in_registers) * m->tiles > t->shared_slots || m->bands * m->splits > t->warps)
+    if (m->shared_slot + (m->steps - m->in_registers) * m->tiles / (floats ? 2 : 1) > t->shared_slots ||
+        m->bands * m->splits > t->warps)
         return "shared slots";
     if (m->steps_all >= 1 << 12)
         return "steps of k have no place in a word (make_parts)";
     return NULL;
 }
 
-/* The parts of shared memory follow each other, each large enough for what the kernel keeps there. */
+/* Checks that the parts of shared memory follow each other and are large enough for the kernel. */
 static const char *memory_broken(const struct tiling *t, const struct tiling_problem *p)
 {
     uint32_t number = operand_bytes(p->operand), sums = 0, fields = 0, row = 0;
@@ -92,8 +95,8 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
         fields = m->fields > fields ? m->fields : fields;
         row = m->operand_row > row ? m->operand_row : row;
     }
-    uint32_t buffers = t->algorithm == ALGORITHM_GRID ? 1 : 2 * t->chunks;
-    bool holds = t->operand_buffer >= t->chunk_rows * row &&
+    const uint32_t buffers = t->algorithm == ALGORITHM_GRID ? 0 : 2 * t->chunks; /* a grid's packets stay in L2 */
+    bool holds = t->at_operand >= TILING_NOTES && t->operand_buffer >= t->chunk_rows * row &&
                  t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + 2 * sums &&
                  t->sums_buffer == sums && t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number &&
                  t->at_bias >= t->at_states + t->chunks * t->states * t->chunk_rows * t->units * 4 &&
@@ -106,7 +109,7 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
     if (t->exchange_bytes > tiling_exchange_max(p) || t->exchange_bytes > TILING_EXCHANGE)
         return "more memory for the exchange than was said";
     if (t->algorithm == ALGORITHM_GRID &&
-        t->exchange_bytes < (uint64_t)t->groups * t->chunks * TILING_RING * t->operand_buffer)
+        t->exchange_bytes < (uint64_t)t->groups * t->chunks * t->ring * t->operand_buffer)
         return "global memory of the exchange";
     return NULL;
 }
@@ -149,7 +152,7 @@ static void check_properties(void)
             }
 }
 
-/* ---- what is known beforehand ------------------------------------------------------------ */
+/* ---- known cases ------------------------------------------------------------------------- */
 
 static struct tiling chosen(struct tiling_problem p, const struct tiling_device *d, const char **why)
 {

@@ -1,11 +1,11 @@
-/* The XLA device without XLA: programs as text, and the interface to plugins against one that checks each
- * call (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh). Usage: test_xla
- * fake_plugin.so, from the top folder */
+/* The XLA device without XLA: programs as text, and the interface to plugins with one that checks each call
+ * (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh). Usage: test_xla fake_plugin.so,
+ * from the top folder */
 /* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/memory.h"
 #include "check.h"
-#include "device/xla/plugin.h"
-#include "device/xla/translate.h"
+#include "extensions/xla/plugin.h"
+#include "extensions/xla/translate.h"
 #include "unroll_train.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -18,7 +18,7 @@ static char device_name[512];
 
 static unroll_model *model_new(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.hidden = 5, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
@@ -27,7 +27,7 @@ static unroll_model *model_new(void)
 
 static unroll_status open_session(unroll_model *model, const char *device, unroll_session **session)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device;
     return unroll_session_new(model, &config, session);
 }
@@ -79,12 +79,12 @@ static void test_text(void)
     unroll_model_free(model);
 }
 
-/* What devices do not have in common each is given: shares of 6 units begin at 0 and 3, one device counts the norm of
- * what both have. Nothing asks a device for its number. */
+/* Values that differ between devices are passed as arguments: shares of 6 units begin at 0 and 3, and one device counts
+ * the norm of what both have. The program never queries the device's number. */
 static void test_own_numbers(void)
 {
     unroll_model *model = NULL;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct plan_config config = plan_config_default();
     struct plan *plan[2];
     struct translation t;
@@ -108,11 +108,11 @@ static void test_own_numbers(void)
     unroll_model_free(model);
 }
 
-/* What both directions of a last layer write, each its half, is asked of nobody. */
+/* Outputs of a bidirectional last layer, written half by each direction, are not arguments. */
 static void test_outputs_are_no_arguments(void)
 {
     unroll_model *model = NULL;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct plan_config config = plan_config_default();
     struct plan *plan;
     struct translation t;
@@ -169,34 +169,34 @@ static void train_some(unroll_session *session)
     unroll_result result = {.size = sizeof result};
     for (int i = 0; i < 3; i++) {
         rates.learning_rate *= 0.5;
-        CHECK(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
-                  UNROLL_OK,
+        CHECK(unroll_session_forward(
+                  session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) == UNROLL_OK,
               "%s", unroll_last_error());
-        CHECK(unroll_backward(session) == UNROLL_OK, "%s", unroll_last_error());
-        CHECK(unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
-        CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
-        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_backward(session) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
     }
 }
 
-/* Whole steps with falling rates, then one look: one program each, one round trip for all, and nothing comes
- * to the device but the batch and the rates. */
+/* Whole steps with decreasing rates, then one read: one program each, one round trip for all, and only the batch and
+ * the rates are copied to the device. */
 static void step_unseen(unroll_session *session, int steps, int devices)
 {
     float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
     unroll_batch batch = {.size = sizeof batch, .inputs = x, .target_values = y};
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result};
-    CHECK(unroll_step(session, &batch, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_session_step(session, &batch, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
     struct xla_counts before = xla_counts();
     for (int i = 0; i < steps; i++) {
         rates.learning_rate *= 0.9;
-        CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
     }
     CHECK(xla_counts().looks == before.looks && xla_counts().downloads == before.downloads,
-          "%d steps that nobody looks at: %llu round trips", steps,
+          "%d steps whose losses are not read: %llu round trips", steps,
           (unsigned long long)(xla_counts().looks - before.looks));
-    CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_session_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
     struct xla_counts after = xla_counts();
     CHECK(after.looks == before.looks + 1, "a look is one round trip: %llu",
           (unsigned long long)(after.looks - before.looks));
@@ -211,7 +211,7 @@ static void step_unseen(unroll_session *session, int steps, int devices)
 
 enum { RAGGED_STEPS = 16, RAGGED_ROWS = 8, RAGGED_BATCHES = 40, RAGGED_WEIGHTS = 100 };
 
-/* A batch of few rows and steps, now and then the largest, in arrays of the largest. */
+/* Draws a batch of few rows and steps, sometimes the largest, in arrays of the largest size. */
 static void draw_ragged(uint32_t *state, float *x, float *y, int32_t *length)
 {
     int max = 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 28), rows = 1 + (int)(*state >> 20) % 8;
@@ -224,12 +224,12 @@ static void draw_ragged(uint32_t *state, float *x, float *y, int32_t *length)
     length[rows - 1] = max;
 }
 
-/* The mean loss of an epoch, and weights after it. */
+/* Returns the mean loss of an epoch, and the weights after it. */
 static double ragged_epoch(const char *device, float *weights)
 {
     static float x[RAGGED_STEPS * RAGGED_ROWS * 3], y[RAGGED_STEPS * RAGGED_ROWS * 4];
     int32_t length[RAGGED_ROWS];
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *model = model_new();
     unroll_session *session;
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
@@ -241,16 +241,17 @@ static double ragged_epoch(const char *device, float *weights)
     for (int i = 0; i < RAGGED_BATCHES; i++) {
         draw_ragged(&state, x, y, length);
         unroll_batch batch = {.size = sizeof batch, .inputs = x, .target_values = y, .lengths = length};
-        CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_session_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
     }
-    CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, RAGGED_WEIGHTS) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_session_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_session_read(session, "rnn.weight_hh_l0", weights, RAGGED_WEIGHTS) == UNROLL_OK, "%s",
+          unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);
     return result.loss;
 }
 
-/* At most 8 programs, each for batches of about its size, and the CPU's numbers. */
+/* At most 8 programs, each for batches of about its size, and the CPU's results. */
 static void test_ragged(void)
 {
     float here[RAGGED_WEIGHTS], there[RAGGED_WEIGHTS];
@@ -267,13 +268,13 @@ static void test_ragged(void)
 
 /* ---- many devices ---------------------------------------------------------------------- */
 
-/* The plugin demands that each argument lies on its device and is used once. */
+/* The plugin requires that each argument is on its device and is used once. */
 static void test_devices(void)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *model = NULL;
     unroll_session *session;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
@@ -288,7 +289,7 @@ static void test_devices(void)
     unroll_model_free(model);
 }
 
-/* ---- all of it ------------------------------------------------------------------------- */
+/* ---- everything ------------------------------------------------------------------------ */
 
 static int good_plugin(void)
 {
@@ -306,7 +307,7 @@ static int good_plugin(void)
     step_unseen(one, 10, 1);
     step_unseen(one, 25, 1);
     CHECK(xla_counts().compiled == compiled + 1, "a step is one program, compiled once");
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.mode = UNROLL_EVAL, config.steps = 6, config.rows = 2;
     CHECK(unroll_session_new(model, &config, &two) == UNROLL_OK, "without a name, on the model's device: %s",
           unroll_last_error());
@@ -327,17 +328,17 @@ static int good_plugin(void)
     return check_finish("good plugin");
 }
 
-/* The device is refused with this status, and a sentence with this in it. */
+/* The expected status and a part of the message if the device is refused. */
 struct refusal {
     const char *how, *device;
     unroll_status status;
     const char *words;
 };
 
-/* The loss of one batch on the interpreter, which rounds what products multiply. */
+/* Returns the loss of one batch on the interpreter, which rounds the factors of products. */
 static double loss_in(const char *precision)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result};
     unroll_session *session;
@@ -348,18 +349,20 @@ static double loss_in(const char *precision)
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
     config.machine.precision = precision;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
-                  UNROLL_OK &&
-              unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+    CHECK(unroll_session_forward(
+              session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) == UNROLL_OK &&
+              unroll_session_backward(session) == UNROLL_OK &&
+              unroll_session_update(session, &rates, &result) == UNROLL_OK,
           "%s: %s", precision, unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);
     return result.loss;
 }
 
+/* Checks that bf16 changes the loss a little, and that invalid settings are refused. */
 static int precisions(const struct refusal *r)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session;
     unroll_model *model = model_new();
     double full = loss_in("fp32"), narrow = loss_in("bf16");
@@ -380,6 +383,7 @@ static int precisions(const struct refusal *r)
     return check_finish("precisions");
 }
 
+/* Checks the status and message for a plugin that misbehaves, and that nothing leaks. */
 static int bad_plugin(const struct refusal *r)
 {
     unroll_model *model = model_new();
@@ -389,12 +393,12 @@ static int bad_plugin(const struct refusal *r)
     unsetenv("PJRT_PLUGIN");
     unroll_status status = open_session(model, r->device ? r->device : device_name, &session);
     if (status == UNROLL_OK)
-        status =
-            unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
+        status = unroll_session_forward(session,
+                                        &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
     CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
     CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
-    if (status == r->status && !strcmp(r->how, "faints")) /* and nothing is read of it any more */
-        CHECK(unroll_read(session, "hn.l0", x, 10) == UNROLL_RESOURCE, "a lost state: %s", unroll_last_error());
+    if (status == r->status && !strcmp(r->how, "faints")) /* and nothing is read from it afterwards */
+        CHECK(unroll_session_read(session, "hn.l0", x, 10) == UNROLL_RESOURCE, "a lost state: %s", unroll_last_error());
     unroll_session_free(session);
     CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how, count_of("fake_plugin_buffers"));
     CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how, count_of("fake_plugin_errors"));
@@ -402,7 +406,7 @@ static int bad_plugin(const struct refusal *r)
     return check_finish(r->how);
 }
 
-/* Each allocation in turn fails, of a session and of its first batch: a sentence, and nothing left behind. */
+/* Each allocation of a session and of its first batch fails in turn: a message, and no leaks. */
 static int without_memory(const struct refusal *r)
 {
     float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
@@ -415,8 +419,8 @@ static int without_memory(const struct refusal *r)
         memory_fail_after(n);
         status = open_session(model, device_name, &session);
         if (status == UNROLL_OK)
-            status =
-                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
+            status = unroll_session_forward(
+                session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
         memory_fail_after(-1);
         CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && strstr(unroll_last_error(), "memory")),
               "allocation %d fails: %d '%s'", n, (int)status, unroll_last_error());
@@ -428,7 +432,7 @@ static int without_memory(const struct refusal *r)
     return check_finish("without_memory");
 }
 
-/* In a process of its own: a plugin is loaded once and for all, and may end the process. */
+/* Runs in a process of its own: a plugin is loaded only once and may end the process. */
 static void in_child(int (*run)(const struct refusal *), const struct refusal *r)
 {
     fflush(stdout);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The command on XLA devices, without XLA: the oracle's plugin computes. Cuts and streams have the CPU's results; a
-# plugin that fails or ends the process, and a run that is killed, leave a sentence, an exit code and the last
-# checkpoint, from which the training goes on to the same weights. Usage: test_xla_command.sh BUILD
+# The command on XLA devices, without XLA: the interpreter's plugin computes. Cuts and streams have the CPU's results. A
+# plugin that fails or ends the process, and a killed run, leave a message, an exit code and the last checkpoint, from
+# which training resumes to the same weights. Usage: test_xla_command.sh BUILD
 # test: args=$B; needs=$B/unroll $B/tests/device/fake_plugin.so
 unroll=$1/unroll plugin=$1/tests/device/fake_plugin.so
 work=$(mktemp -d) || exit 1
@@ -11,7 +11,7 @@ check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); ech
 train() { "$unroll" train "$@" >"$work/out" 2>"$work/log"; }
 
 head -c 4000 README.md >"$work/text"
-begin() {       # 10 steps that are kept
+begin() {       # 10 steps that are saved
     train "$work/text" --cell gru --hidden 4 --layers 1 --batch 4 --bptt 5 --steps 10 --val 0 --seed 3 \
         --sample-every 0 --device "xla:$plugin" --out "$1"
 }
@@ -20,7 +20,7 @@ check test -f "$work/whole/ckpt/step-20/model.safetensors"
 
 # ---- the CPU's results ----
 
-# A key of the last line of metrics, to five digits.
+# A value of the last line of metrics, to five digits.
 last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
 try() {         # try NAME ARGUMENTS
     name=$1; shift
@@ -46,7 +46,7 @@ check cmp "$work/here" "$work/there"
 
 # ---- failures ----
 
-# fail HOW RUNS CODE CHECKPOINT WORDS: the resumed run ends so, its checkpoint is whole, and it can go on.
+# fail HOW RUNS CODE CHECKPOINT WORDS: the resumed run fails in this way; its checkpoint is complete and can be resumed
 fail() {
     begin "$work/$1" || check false
     FAKE_PLUGIN=$1 FAKE_PLUGIN_RUNS=$2 train --resume "$work/$1" --steps 20
@@ -59,9 +59,9 @@ fail() {
 fail noexecute 5 5 15 "out of memory"
 fail faints 5 5 10 "the device was lost"
 fail nocompile 0 5 10 "failed while compiling"
-fail dies 0 134 10 ""              # as a signal: nothing of ours runs any more
+fail dies 0 134 10 ""              # as with a signal, no code of ours runs any more
 
-# Killed between two checkpoints: the second comes with the end of the epoch, after 197 steps.
+# Killed between two checkpoints: the second one is written at the end of the epoch, after 197 steps.
 begin "$work/killed"
 "$unroll" train --resume "$work/killed" --steps 100000000 >"$work/out" 2>"$work/log" &
 pid=$!

@@ -1,11 +1,11 @@
-/* Threads that call kernels themselves, without an executable, have a workspace all the same. */
+/* Workspaces for threads that call kernels directly, without an executable. */
 #ifndef TESTS_DEVICE_WORKSPACES_H
 #define TESTS_DEVICE_WORKSPACES_H
-#include "device/cpu/workspace.h"
+#include "device/cpu/kernels/workspace.h"
 
 enum { WORKSPACES = 8 };
 
-/* One for each of those that run at once. */
+/* One for each thread that runs concurrently. */
 static inline void use_workspace(int number)
 {
     static _Alignas(64) char workspace[WORKSPACES][PRODUCT_WORKSPACE + 2 * KERNEL_WORKSPACE];

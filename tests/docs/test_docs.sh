@@ -1,6 +1,6 @@
 #!/bin/bash
-# The documents against the thing they describe: commands are read by the command itself, quoted sources and links are
-# looked up, the reference is printed again. Names are for test_names.py. Nothing is run: that is for test_pages.sh.
+# Checks the documents: the command parses the command lines, quoted sources and links are looked up, and the reference
+# is printed again. Names are checked in test_names.py. Commands are run in test_pages.sh.
 #     tests/docs/test_docs.sh BINARY
 # test: args=$B/unroll; seconds=10
 set -u
@@ -19,15 +19,18 @@ holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
 pages="README.md CONTRIBUTING.md examples/README.md bindings/python/README.md $(ls docs/*.md docs/*/*.md | grep -v '/unroll-\|/commands.md')"
-# Blocks of these kinds are not run: console (commands, some with output), sh (commands). Each page that has some, and why.
+# Blocks of these kinds are not run: console (commands, some with output), sh (commands). Lists each page that has some,
+# and why.
 not_run="
     examples/README.md              an installed library: tests/package/test_package.sh
     bindings/python/README.md       pip: tests/python
     docs/guide/gallery.md           data sets that are downloaded; bench/gallery.py writes the page
+    docs/guide/recipes.md           MPI, of one block: tests/mpi
     docs/howto/python.md            pip; tests/python runs its programs
     docs/howto/embedding.md         an installed library: tests/package
     docs/howto/from-keras.md        test_programs.sh runs them, with Keras
     docs/howto/from-pytorch.md      test_programs.sh runs them, with PyTorch
+    docs/howto/serving.md           a server: tests/serve
     docs/howto/cuda.md              a GPU, or the fake driver: tests/device
     docs/howto/opencl.md            an OpenCL driver: tests/device/check_opencl.sh
     docs/howto/xla.md               a plugin from PyPI: tests/device/check_xla.sh
@@ -42,7 +45,7 @@ not_run="
 
 # ---- pieces of a document ----
 
-# fences FILE KIND: the text of all fenced blocks of a kind ('' has none named); %% ends each.
+# fences FILE KIND: the text of all fenced blocks of a kind ('' for none); %% ends each
 fences() {
     awk -v kind="$2" '/^```/ { if (inside) { if (wanted) print "%%"; inside = 0 }
                                else { inside = 1; wanted = substr($0, 4) == kind }; next }
@@ -53,15 +56,15 @@ fence() { fences "$1" "$2" | awk -v n="$3" '/^%%$/ { at++; next } at == n - 1'; 
 
 # ---- quoted sources ----
 
-# quotes FILE N SOURCE: the Nth C block stands in the source, word for word.
+# quotes FILE N SOURCE: the Nth C block occurs verbatim in the source
 quotes() {
     local block text
     block=$(fence "$1" c "$2") text=$(<"$3")
     [ -n "$block" ] && [[ $text == *"$block"* ]]
 }
-holds "docs/internals/adding.md quotes the minGRU" quotes docs/internals/adding.md 1 src/cells/mingru.h
+holds "docs/internals/adding.md quotes the minGRU" quotes docs/internals/adding.md 1 src/nn/cells/mingru.h
 holds "docs/internals/adding.md quotes an adjoint" quotes docs/internals/adding.md 2 tests/plan/test_toy.c
-holds "docs/internals/adding.md quotes an optimizer" quotes docs/internals/adding.md 3 src/optim/momentum.h
+holds "docs/internals/adding.md quotes an optimizer" quotes docs/internals/adding.md 3 src/nn/optim/momentum.h
 holds "docs/howto/embedding.md quotes a specification" quotes docs/howto/embedding.md 1 examples/stream.c
 holds "docs/howto/embedding.md quotes the change of networks" quotes docs/howto/embedding.md 2 examples/callback.c
 
@@ -69,7 +72,7 @@ holds "docs/howto/embedding.md quotes the change of networks" quotes docs/howto/
 
 prose() { awk '/^```/ { inside = !inside } !inside' "$1"; }
 
-# Those after "$ " in a block, and those in `...`; a wrapped sentence is one line first.
+# Commands after "$ " in a block, and those in `...`; wrapped sentences are joined first.
 commands_of() {
     local variables='([A-Z_]+=[^ `]+ )*' path='(build/)?'
     { fences "$1" ''; fences "$1" console; } | sed -n 's/^\$ //p' | sed -E 's/^mpirun .* (unroll (train|bench))/\1/' |
@@ -77,8 +80,8 @@ commands_of() {
     prose "$1" | tr '\n' ' ' | grep -oE "\`$variables${path}unroll [^\`]*\`" | tr -d '`'
 }
 
-# These stand for the commands while a line of a document is evaluated. With --help at its end every option,
-# value and choice is read, and nothing is done.
+# Stand-ins for the commands of a document. With --help at its end, a command parses every option, value and choice and
+# does nothing.
 unroll() { "$binary" "$@" --help >/dev/null 2>>message || echo refused >>message; }
 timeout() { shift 3; "$@"; }            # timeout -s INT 8 unroll ...
 
@@ -90,7 +93,7 @@ variables_are_options() {               # LINE
         is_option "${option//_/-}" || { echo "there is no variable $name"; return 1; }
     done
 }
-# A command that is refused is one that its document shows as refused, with the message.
+# A refused command must be shown as refused in its document, with the message.
 is_known() {            # DOCUMENT LINE
     : >message
     eval "${2//build\/unroll/unroll}" >/dev/null 2>>message </dev/null
@@ -115,14 +118,14 @@ cd "$root" || exit 2
 
 links() {
     grep -oE '\]\([^)#][^)]*\)' "$1" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' |
-        grep -vE '^[a-z]+:|^\.\./\.\./actions/' | sort -u        # GitHub's page of the workflow is no file
+        grep -vE '^[a-z]+:|^\.\./\.\./actions/' | sort -u        # GitHub's page of the workflow is not a file
 }
 for document in $pages; do
     blocks=$({ fences "$document" console; fences "$document" sh; } | grep -c '^%%$')
     listed=$(grep -c "^ *$document " <<<"$not_run")
     holds "$document: $blocks blocks that are not run, $listed lines in not_run" test $((blocks > 0)) = "$listed"
-    holds "$document: a block of a kind that no test knows: text, console, sh, c, json, python, or none" \
-        test -z "$(awk '/^```/ { if (!inside && $0 !~ /^```(text|console|sh|c|json|python)?$/) print; inside = !inside }' "$document")"
+    holds "$document: a block of a kind that no test knows: text, console, sh, c, json, python, cmake (tests/package), or none" \
+        test -z "$(awk '/^```/ { if (!inside && $0 !~ /^```(text|console|sh|c|json|python|cmake)?$/) print; inside = !inside }' "$document")"
 done
 for document in $documents; do
     for link in $(links "$document"); do
@@ -135,7 +138,7 @@ done
 reference() {
     local page
     tools/reference.sh "$(dirname "$binary")" "$place/reference" || return
-    test "$(cd docs/reference && ls commands.md unroll-*.md)" = "$(ls "$place/reference")" || { echo "other pages"; return 1; }
+    test "$(cd docs/reference && ls api.md api-unroll*.md commands.md unroll-*.md)" = "$(ls "$place/reference")" || { echo "other pages"; return 1; }
     for page in "$place"/reference/*; do
         diff "docs/reference/$(basename "$page")" "$page" >"$place/difference" || { head -n 5 "$place/difference"; return 1; }
     done

@@ -1,5 +1,5 @@
-# What documents and header comments name exists: paths, files, symbols, macros, options, make targets and commands in
-# `...`, and files that any comment of a C source mentions. Whether a sentence about them is true is not tested here.
+# Checks that names in documents and header comments exist: paths, files, symbols, macros, options, make targets and
+# commands in `...`, and files mentioned in any comment of a C source. Whether a sentence is true is not tested.
 # Usage: test_names.py ROOT
 # test: args=.
 import os
@@ -7,21 +7,24 @@ import re
 import subprocess
 import sys
 
-# Names that are not in the tree, and why they may be written all the same.
+# Names that are not in the tree, and why they are allowed.
 EXCEPTIONS = {
     "headers of other projects, next to which ours were written": """
         cuda.h cublasLt.h nccl.h nvtxInit.h nvtxImpl.h nvtxTypes.h CL/cl.h cl.h
         pjrt_c_api.h pmip.c""",
-    "files that a reader of the page writes": "predict.c train.py",
+    "files that a reader of the page writes": "predict.c train.py pool.c motors.c device.c",
     "symbols of other programs": """
         unit_forget_bias pad_sequences odls_base_sigkill_timeout CL_DEVICE_MAX_MEM_ALLOC_SIZE CL_FP_FMA
         CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT MPI_Iallreduce bias_hh_l1_reverse""",
     "names that are composed at run time, or by the user's --prefix poet": """
         weight_peephole_l0 y_train x_train y_test x_test POET_INPUTS POET_TOKENS poet_reset my_gemm""",
+    "names that templates make (tests/rules/test_expand.sh)": """
+        lstm_unit lstm_in_i lstm_forward lstm_backward lstm_forward_at lstm_backward_at lstm_forward_loop
+        lstm_backward_loop lstm_tile_1 lstm_declaration lstm_kernels gru_before_tile_1""",
     "options of other programs (Open MPI, pip, mypy, pkg-config, TensorBoard)": """
-        --oversubscribe --mca --map-by --config-settings --strict --static --cflags --libs --logdir""",
+        --oversubscribe --mca --map-by --strict --static --cflags --libs --logdir""",
 }
-ROOTS = ("src", "cli", "tests", "tools", "docs", "include", "examples", "bench", "bindings")
+ROOTS = ("src", "extensions", "cli", "tests", "tools", "docs", "include", "examples", "bench", "bindings")
 CODE = (".c", ".h", ".inc", ".cu", ".cuh", ".cl", ".cc", ".cpp", ".py", ".pyi", ".sh", ".mk", ".txt", ".in", ".json", ".yaml", ".toml", ".v")
 # Options of the scripts in bench/, tools/ and examples/.
 OWN_OPTIONS = set('--only --turns --folder --document --part --unroll --lstm --json --reference --document'.split())
@@ -40,7 +43,7 @@ def tracked(root):
     names = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True)
     if names.returncode == 0:
         return [n for n in names.stdout.splitlines() if os.path.isfile(os.path.join(root, n))]
-    found = []                                          # sources that were unpacked from an archive
+    found = []                                          # sources unpacked from an archive
     for folder, folders, files in os.walk(root):
         folders[:] = [f for f in folders if f not in ("build", ".git")]
         found += [os.path.relpath(os.path.join(folder, f), root) for f in files]
@@ -56,19 +59,19 @@ COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
 
 
 def comments_of(text):
-    """[(line, comment)] of C."""
+    """Returns [(line, comment)] of C."""
     return [(text.count("\n", 0, m.start()) + 1, m[0]) for m in COMMENT.finditer(text) if m[0][0] == "/"]
 
 
 def code_of(path, text):
-    """A source without its comments, which may name what is gone."""
+    """Returns a source without its comments, which may name removed things."""
     if path.endswith((".py", ".pyi", ".sh", ".mk", ".yaml", ".toml")) or os.path.basename(path) in ("Makefile", "demo", "test"):
         return re.sub(r"(?m)^\s*#(?!!).*$", "", text)
     return COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else " ", text)
 
 
 def spans_of(page):
-    """[(line, text)] of `...` outside of fenced blocks."""
+    """Returns [(line, text)] of `...` outside of fenced blocks."""
     inside, lines = False, []
     for line in page.splitlines():
         if line.startswith("```"):
@@ -99,7 +102,7 @@ class Tree:
                 text = text.replace("\\\n", " ")
                 for m in re.finditer(r"(?m)^([\w ./%$()-]+?):(?!=)", text):
                     self.targets |= set(m[1].split())
-            if path.startswith("src/export/"):            # Makefiles that exports write
+            if path.startswith("extensions/hardware/"):            # Makefiles written by exports
                 self.targets |= set(re.findall(r"(?m)^\s*\"?([a-z-]+):", text))
         pages = [f for f in self.files if re.match(r"docs/reference/(unroll-.*|commands)\.md$", f)]
         reference = "\n".join(read(os.path.join(root, p)) for p in pages)
@@ -123,7 +126,7 @@ class Tree:
         return path in self.files or path in self.folders
 
     def missing(self, token, span):
-        """Why a word of a span is no name of the tree; None if it is, or names nothing."""
+        """Returns why a word of a span is not a name of the tree, or None if it is or names nothing."""
         token = token.strip(",;:()[]\"'<>") if "[ch]" not in token else token
         token = re.sub(r"(_l)N$", r"\g<1>0", token.rstrip("."))
         if not token or self.is_excused(token) or re.search(r"(NAME|FILE|DIR|PARSER|\.\.\.|\$)", token) or token.startswith("UNROLL_NAME"):
@@ -152,7 +155,7 @@ class Tree:
 
 
 def anchors(page):
-    """The links that GitHub makes of a page's headings."""
+    """Returns the anchors that GitHub creates for a page's headings."""
     heads = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", page))
     return {re.sub(r"[^\w -]", "", h.strip().lower()).replace(" ", "-") for h in heads}
 
@@ -175,7 +178,7 @@ def check_comments(tree, path):
             base = os.path.basename(name)
             known = tree.has_path(name) if name.split("/")[0] in ROOTS else any(f.endswith("/" + name) or f == name for f in tree.files)
             check(known or tree.is_excused(base), f"{path}:{line}: no file {name}")
-        for macro in re.findall(r"(?m)^ \*   ([A-Z][A-Z0-9_]{3,})  ", comment):     # lists of what a file defines
+        for macro in re.findall(r"(?m)^ \*   ([A-Z][A-Z0-9_]{3,})  ", comment):     # lists of macros that a file defines
             check(macro in tree.words, f"{path}:{line}: no macro {macro}")
         for symbol in re.findall(r"\b(?:unroll|UNROLL)_\w+\b(?!\*|\.)", comment):
             check(symbol in tree.words, f"{path}:{line}: no symbol {symbol}")
@@ -188,7 +191,7 @@ def check_comments(tree, path):
 def test_itself(tree):
     for span in ("src/nothing.c", "docs/gone.md", "gone_symbol", "--gone-option", "make gone", "unroll gone", "GONE_MACRO", "gone.h"):
         check(any(tree.faults(span)), f"`{span}` is not found to be missing")
-    for span in ("src/base/json.c", "json.h", "unroll_model_new", "--hidden", "make check", "unroll train", "UNROLL_OK", "src/*/*.c"):
+    for span in ("src/base/json.c", "json.h", "unroll_model_new", "--hidden", "make check", "unroll train", "UNROLL_OK", "src/*/*.c", "extensions/*/*.c"):
         check(not any(tree.faults(span)), f"`{span}` is there: {list(tree.faults(span))}")
 
 
@@ -198,7 +201,7 @@ def main():
     for path in tree.files:
         if path.endswith(".md"):
             check_page(tree, path)
-        elif path.startswith(("include/", "src/", "cli/", "bindings/")) and path.endswith((".c", ".h", ".inc", ".cu", ".cuh")):
+        elif path.startswith(("include/", "src/", "extensions/", "cli/", "bindings/")) and path.endswith((".c", ".h", ".inc", ".cu", ".cuh")):
             check_comments(tree, path)
     for name in sorted(tree.exceptions - tree.excused):
         check(False, f"the exception {name} is not needed; fix: take it off EXCEPTIONS")

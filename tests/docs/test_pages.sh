@@ -1,12 +1,12 @@
 #!/bin/bash
-# Pages are run as they stand: each command of a plain block, from top to bottom, must print what the page shows behind
-# it. A block of C or JSON is the file that the text before it names: written, or, if the sources have it, a part of it.
-# In a page "..." stands for any lines, and lines of progress may be left out.
-#     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...|headers]       SHOW=1: prints what the commands print, to renew a page
-# What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All
-# else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
-# own. Then, and with other licences, numbers may differ by 30% (and by 0.09), for trainings on other bits drift apart and
-# another validation may be the best. Words, and so the labels, are exact. What is sampled is not compared then.
+# Runs the pages: each command of a plain block, from top to bottom, must print the output shown after it. A block of C
+# or JSON is the file named in the text before it: it is written or, if the sources contain the file, must be a part of
+# it. In a page "..." stands for any lines, and progress lines may be omitted.
+#     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...|headers]       SHOW=1: prints what the commands print, to update a page
+# What depends on the machine may differ: times, rates, the instruction set, threads and memory. Everything else is
+# exact if the machine has the page's bits: the same licenses, and no AMX, whose sums have bits of their own. Otherwise
+# numbers may differ by 30% (and by 0.09), because trainings with other bits diverge and another validation may be the
+# best. Words, and so the labels, are exact. Samples are not compared then.
 # test: args=$B/unroll $B/libunroll.a; seconds=30
 # test: kinds=long-plain; args=$B/unroll $B/libunroll.a docs/howto/microcontrollers.md; seconds=30
 set -u
@@ -23,14 +23,14 @@ passed=0 failed=0 skipped=0
 pass() { passed=$((passed + 1)); }
 miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 
-# ---- whose bits ----
+# ---- does this machine have the page's bits? ----
 
-licences=/usr/share/common-licenses
+licenses=/usr/share/common-licenses
 tolerance=0                             # relative
 "$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.3
-[ "$(cat $licences/* 2>/dev/null | cksum)" = "1064720355 303076" ] || tolerance=0.3
+[ "$(cat $licenses/* 2>/dev/null | cksum)" = "1064720355 303076" ] || tolerance=0.3
 others_bits() { [ $tolerance != 0 ]; }
-# What is the machine's is replaced by #. Curves are drawn from a report each second, of which one is the lowest.
+# Replaces what depends on the machine by #. Curves have one report per second, one of which is the lowest.
 neutral() {
     sed -E -e 's/[0-9.]+[kM]? (char|words|steps|items)\/s/# \1\/s/' -e 's/ETA [0-9:]+/ETA #/' \
         -e 's/epochs, [0-9:]+ at/epochs, # at/' \
@@ -44,11 +44,11 @@ neutral() {
         else cat; fi
 }
 
-# compare SHOWN PRINTED: says the first line that is not as shown
+# compare SHOWN PRINTED: prints the first line that differs
 compare() {
     neutral <"$1" >"$place/one" && neutral <"$2" >"$place/two"
     awk -v tolerance=$tolerance '
-        # The next number of a text; what is behind it is left in rest, what is before it in head.
+        # Returns the next number of a text; sets rest to what follows it and head to what precedes it.
         function number(text,    found) {
             if (!match(text, /[0-9][0-9,]*(\.[0-9]+)?(e[-+]?[0-9]+)?/)) { head = text; rest = ""; return "" }
             found = substr(text, RSTART, RLENGTH)
@@ -71,7 +71,7 @@ compare() {
             }
             return 1
         }
-        # A printed line that a page may leave out.
+        # True for a printed line that a page may omit.
         function progress(text) { return text ~ /^step .*  ETA #/ }
         NR == FNR { shown[++lines] = $0; next }
         { printed[++count] = $0 }
@@ -83,7 +83,7 @@ compare() {
                     if (shown[i] == "...")
                         ends[i, j] = ends[i + 1, j] || (j <= count && ends[i, j + 1])
                     else if (tolerance && progress(shown[i]) && ends[i + 1, j])
-                        ends[i, j] = 1  # trainings on other bits may end some validations earlier
+                        ends[i, j] = 1  # trainings with other bits may skip some validations
                     else if (j <= count)
                         ends[i, j] = (ends[i + 1, j + 1] && same(shown[i], printed[j])) || (progress(printed[j]) && ends[i, j + 1])
             if (ends[1, 1]) exit 0
@@ -95,13 +95,13 @@ compare() {
         }' "$place/one" "$place/two"
 }
 
-# ---- what stands for a command of a page ----
+# ---- replacements for commands of a page ----
 
-# All is built already, and what is needed is there. The demo trains for two seconds instead of its epochs, and samples
-# the best weights.
+# Everything is built and installed already. The demo trains for two seconds instead of its epochs, and samples from the
+# best weights.
 demo() {
-    DEMO_SECONDS=2 "$root/tools/demo.sh" build >"$place/demo" 2>&1 && grep -q '^step .*  best$' "$place/demo" &&
-        grep -q '(best [0-9.]* at step ' "$place/demo" &&
+    DEMO_SECONDS=2 "$root/tools/demo.sh" build >"$place/demo" 2>&1 && grep -q '^step .*  val .* best  ' "$place/demo" &&
+        grep -q 'best val .* at step ' "$place/demo" &&
         grep -q '^build/demo: the best weights, of step ' "$place/demo" || tail -n 5 "$place/demo"
 }
 ./demo() { [ -x "$root/demo" ] && demo; }
@@ -112,8 +112,9 @@ make() {
     esac
 }
 sudo() { grep -qxF "NEEDED = ${*:3}" "$root/Makefile"; }
+command -v mawk >/dev/null && awk() { command mawk "$@"; }   # random numbers differ between kinds of awk
 gcc() { command gcc -Wall -Wextra -Werror "$@"; }
-# Machines are not equally fast: it presses Ctrl-C as soon as there is a line of progress.
+# Machines are not equally fast: presses Ctrl-C as soon as there is a progress line.
 timeout() {
     "${@:4}" >"$place/pressed" 2>&1 &
     until grep -q '^step ' "$place/pressed" || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
@@ -126,7 +127,7 @@ timeout() {
 
 # ---- a page ----
 
-# The file that the text before a block names: the last `NAME.ENDING`.
+# Finds the file named in the text before a block: the last `NAME.ENDING`.
 take_file() {           # KIND, the block is in the file block
     local name=$(grep -oE '`[a-zA-Z0-9_./-]+\.'"$1"'`' "$place/prose" | tail -n 1 | tr -d '`')
     if [ -z "$name" ]; then miss "$page: a block of $1 has no name before it"
@@ -135,7 +136,7 @@ take_file() {           # KIND, the block is in the file block
     else miss "$page: $name does not hold what is quoted"; fi
 }
 
-# The command in `command` with what is shown in the file shown.
+# Runs the command in `command`; the expected output is in the file shown.
 run_command() {
     eval "$command" >"$place/printed" 2>&1 </dev/null
     local status=$?
@@ -183,7 +184,7 @@ run_page() {            # PAGE, in a folder of its own
             esac
         fi
     done 4<"$root/$page"
-    # Pictures that a page shows and draws.
+    # pictures that a page shows and draws
     for entry in *.svg; do
         others_bits || [ ! -e "$root/docs/guide/gallery/$entry" ] || cmp -s "$entry" "$root/docs/guide/gallery/$entry" ||
             miss "$page: docs/guide/gallery/$entry is not what the page draws; fix: copy $entry there"
@@ -191,7 +192,7 @@ run_page() {            # PAGE, in a folder of its own
     cd "$root" || exit 2
 }
 
-# What a page needs and not everybody has: Debian's licences, a compiler for boards, their emulator.
+# Requirements of a page that may be missing: Debian's licenses, a compiler for boards, an emulator.
 lacks() {
     local needed
     for needed in $(grep -oE '^\$ (qemu|arm-none)[a-z-]*|/usr/share/common-licenses' "$root/$1" | tr -d '$ ' | sort -u); do
@@ -201,21 +202,23 @@ lacks() {
 
 # ---- the headers' examples ----
 
-# The code at the top of a header is the body of a main, which runs and prints what expected/ has.
+# The code at the top of a header is the body of a main, which is run and must print expected/.
 write_example() {       # HEADER
     printf '#include "%s"\n#include <stdlib.h>\nint main(void)\n{\n' "$1"
     sed -n '1,/\*\//s/^ \*     //p' "$root/include/$1"
     printf 'return 0;\n}\n'
 }
-# A book and a model of 40 inputs and 8 outputs: what the examples read.
+# Writes the input of the examples: a book, a model of 40 inputs and 8 outputs, and 3 steps of its inputs.
 write_their_files() {
     for i in 1 2 3 4; do cat "$root/LICENSE"; done >book.txt
+    { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 40), }"
+      head -c 480 /dev/zero; } >x.npy
     cat >files.c <<'END'
-#include "unroll.h"
+#include "unroll_network.h"
 int main(void)
 {
     unroll_model *model;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.hidden = 16, spec.input = 40, spec.output = 8;
     return unroll_model_new(&spec, 1, &model) || unroll_model_save(model, "model.safetensors");
 }
@@ -236,7 +239,7 @@ run_headers() {
     cd "$root" || exit 2
 }
 
-# Pages with blocks of no kind, which are run; that of microcontrollers wants an emulator and has a line of its own above.
+# Pages with plain blocks, which are run. The page on microcontrollers needs an emulator and has a test line of its own.
 pages_to_run() {
     local page
     for page in README.md examples/README.md docs/*/*.md; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pages whose programs need PyTorch or Keras: their blocks of Python and of sh run in one folder, from top to bottom, in
-# one interpreter. Blocks without a kind are for test_pages.sh, which has no Python.
+# Pages whose programs need PyTorch or Keras: their Python and sh blocks are run in one folder, from top to bottom, in
+# one interpreter. Plain blocks are run in test_pages.sh, without Python.
 # Usage: test_programs.sh BUILD
 # test: args=$B; seconds=20
 build=$(realpath "$1") root=$(realpath "$(dirname "$0")/../..")

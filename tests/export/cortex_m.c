@@ -1,6 +1,5 @@
-/* An exported model over all frames of run.h: prints the bits of the outputs, and the ticks of all steps.
- * For a bare Cortex-M (examples/cortex_m/board.c), or with HOSTED for a computer; test_cortex.sh compares
- * what they print. */
+/* Runs an exported model on all frames of run.h and prints the bits of the outputs and the ticks of all steps. For a
+ * bare Cortex-M (examples/cortex_m/board.c) or, with HOSTED, for a computer; test_cortex.sh compares the output. */
 #include "run.h"
 #ifdef HOSTED
 #include <stdio.h>

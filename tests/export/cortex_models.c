@@ -1,8 +1,9 @@
-/* Makes the models that test_cortex.sh runs on emulated boards: for each, in floats and in integers, a
- * folder with the exported C, run.h, which tells cortex_m.c what it is and gives it frames, and cost.json,
- * the exporter's report with its estimate.
+/* Writes the models that test_cortex.sh runs on emulated boards: for each, in floats and in integers, a folder with the
+ * exported C, run.h, which describes the model and has frames for cortex_m.c, and cost.json, the exporter's report with
+ * its estimate.
  *     cortex_models FOLDER [TRAINED_MODEL]           prints the folders */
-#include "unroll.h"
+#include "unroll_network.h"
+#include "listed.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static void check(unroll_status status)
     exit(status);
 }
 
+/* Writes run.h with the names of the model and random frames. */
 static void write_run(const char *folder, const unroll_network *network, const char *name, const char *upper)
 {
     char path[512];
@@ -59,14 +61,15 @@ static void write_cost(void *folder, const char *json)
     fclose(file);
 }
 
+/* Exports the model with float and with int8 weights, each in a folder of its own. */
 static void write_model(unroll_model *model, const char *folder, const char *what)
 {
     static const char *const weights[] = {"fp32", "int8"};
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     unroll_model_network(model, &network);
     for (int i = 0; i < 2; i++) {
         char path[256];
-        unroll_export_config config = unroll_export_default();
+        unroll_export_config config = unroll_export_config_default();
         config.format = "c99";
         config.dtype = weights[i];
         config.prefix = "model";
@@ -74,23 +77,24 @@ static void write_model(unroll_model *model, const char *folder, const char *wha
         config.report = write_cost;
         config.arg = path;
         snprintf(path, sizeof path, "%s/%s_%s", folder, what, weights[i]);
-        check(unroll_export(model, path, &config));
+        check(unroll_model_export(model, path, &config));
         write_run(path, &network, "model", "MODEL");
         puts(path);
     }
     unroll_model_free(model);
 }
 
-static void stack(const char *folder, const char *what, unroll_spec spec)
+static void stack(const char *folder, const char *what, unroll_model_config spec)
 {
     unroll_model *model;
     check(unroll_model_new(&spec, 2, &model));
     write_model(model, folder, what);
 }
 
+/* Exports stacks with each cell and each option. */
 static void stacks(const char *folder)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.input = 5;
     spec.output = 3;
     spec.hidden = 14;
@@ -102,9 +106,9 @@ static void stacks(const char *folder)
     spec.projection = 6;
     stack(folder, "lstm_projection", spec);
     spec.projection = 0;
-    for (int i = 0; unroll_cell_name(i); i++) {
+    for (int i = 0; listed(UNROLL_LIST_CELLS, i); i++) {
         char what[32];
-        spec.cell = unroll_cell_name(i);
+        spec.cell = listed(UNROLL_LIST_CELLS, i);
         spec.layers = 2;
         snprintf(what, sizeof what, "cell_%d", i);
         stack(folder, what, spec);
@@ -116,7 +120,7 @@ static void stacks(const char *folder)
     stack(folder, "tokens", spec);
 }
 
-/* Larger ones, in which products weigh as they do in use. */
+/* Larger models, in which products take the usual share of the time. */
 static void sizes(const char *folder)
 {
     static const struct {
@@ -126,7 +130,7 @@ static void sizes(const char *folder)
                 {"size_gru_24x2", "gru", 40, 24, 2, 22},     {"size_gru_64", "gru", 1, 64, 1, 1},
                 {"size_mingru_40", "mingru", 20, 40, 2, 30}, {"size_rnn_56", "rnn", 30, 56, 1, 1}};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        unroll_spec spec = unroll_spec_default();
+        unroll_model_config spec = unroll_model_config_default();
         spec.cell = size[i].cell;
         spec.input = size[i].input;
         spec.hidden = size[i].hidden;
@@ -136,7 +140,7 @@ static void sizes(const char *folder)
     }
 }
 
-/* Activations that take exponentials, logarithms, divisions. */
+/* Activations that need exponentials, logarithms, divisions. */
 static void network(const char *folder)
 {
     unroll_network network = unroll_network_default();
@@ -157,7 +161,7 @@ static void network(const char *folder)
     network.input = 4;
     network.layer = layer;
     network.layers = 4;
-    check(unroll_network_new(&network, 3, &model));
+    check(unroll_model_from_network(&network, 3, &model));
     write_model(model, folder, "network");
 }
 

@@ -1,10 +1,10 @@
-/* Exported hardware of the tests: a network with random weights written into a folder with vectors of the reference,
- * and what the Makefile beside it says of it. One folder for all networks of a program; what was built of the one
- * before is removed. Not a test: test_verilog.c simulates, test_gates.c synthesises. */
+/* Exported hardware in tests: writes a network with random weights to a folder, with vectors of the reference, and runs
+ * its Makefile. All networks of a program use the same folder, which is cleared before each. test_verilog.c simulates,
+ * test_gates.c synthesizes. */
 #ifndef HARDWARE_NETWORK_H
 #define HARDWARE_NETWORK_H
 #include "check.h"
-#include "export/verilog.h"
+#include "extensions/hardware/verilog.h"
 #include "model/model.h"
 #include "unroll_advanced.h"
 #include <stdlib.h>
@@ -16,14 +16,14 @@ static const char *simulator = "icarus";
 struct network {
     const char *cell;
     int layers, input, hidden, output, lanes, operand_bits;
-    bool tokens, peephole, is_class, buses, skips; /* buses: through them too; skips: what moves by `delta` or less */
+    bool tokens, peephole, is_class, buses, skips; /* skips: changes up to `delta` are skipped */
     double delta;
     int embed;
     float clip;
-    const char *store, *target; /* NULL: generic, of spram ice40 */
+    const char *store, *target; /* NULL: generic; for spram: ice40 */
 };
 
-/* What every one has; the rest by name. */
+/* Common fields; others by name. */
 #define NETWORK(cell_, layers_, input_, hidden_, output_, lanes_, bits_) \
     .cell = cell_, .layers = layers_, .input = input_, .hidden = hidden_, .output = output_, .lanes = lanes_, \
     .operand_bits = bits_
@@ -35,10 +35,10 @@ static inline bool find(const char *program)
     return system(command) == 0;
 }
 
-/* Weights larger than initial ones: gates open and close, sums saturate. */
+/* Uses weights larger than initial ones, so that gates open and close and sums saturate. */
 static inline unroll_model *model_of(const struct network *n)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     spec.cell = n->cell;
     spec.layers = n->layers;
@@ -59,7 +59,7 @@ static inline unroll_model *model_of(const struct network *n)
     return model;
 }
 
-/* What moves in the test's vectors, step by step, for the clocks that are counted. */
+/* Observes which values change in the test's vectors, step by step, to count clocks. */
 static inline bool observe_vectors(const struct verilog *v, struct hardware *h)
 {
     char path[128];
@@ -90,6 +90,7 @@ static inline bool observe_vectors(const struct verilog *v, struct hardware *h)
     return true;
 }
 
+/* Writes the network as Verilog and counts its cycles; false after a failed check. */
 static inline bool write_counted(const struct network *n, int steps, struct verilog_report *report)
 {
     struct program *p;
@@ -133,7 +134,7 @@ static inline bool write_network(const struct network *n, int steps, double *clo
     return good;
 }
 
-/* what: of the output's Makefile */
+/* what: a target of the Makefile */
 static inline bool passes(const char *what, const char *arguments, char line[256])
 {
     char command[512];

@@ -1,5 +1,5 @@
-/* Exported C in a test: a folder for it, its compilation with the warnings that embedded projects use, and
- * the compiled model as functions. */
+/* Exported C in tests: a folder, compilation with the warnings of embedded projects, and the compiled model as
+ * functions. */
 #ifndef EXPORT_LOADED_H
 #define EXPORT_LOADED_H
 #include "check.h"
@@ -50,7 +50,7 @@ static inline bool compiles(const char *name, const char *compiler, const char *
                  "%s does not take %s.c", compiler, name);
 }
 
-/* A function beside it says how large the struct is. */
+/* Loads the compiled model; an added function returns the size of the struct. */
 static inline bool load(const char *name, struct exported *e)
 {
     char path[128];

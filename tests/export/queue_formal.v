@@ -1,5 +1,5 @@
-// What the queue of y promises, for yosys: a result stays until it is taken, none is lost, doubled or out of order. The writer
-// is the core's: it writes only while there is room. Not synthesized.
+// Properties of the queue of y, for yosys: a result stays until it is taken; none is lost, duplicated or out of order.
+// The writer is the core, which writes only while there is room. Not synthesized.
 `default_nettype none
 module queue_formal(input wire clk, input wire we, input wire [3:0] d, input wire ready, input wire [2:0] chosen);
   reg rst = 1;
@@ -21,7 +21,7 @@ module queue_formal(input wire clk, input wire we, input wire [3:0] d, input wir
       written <= written + we;
       read <= read + taken;
     end
-    // the word of number `watched` modulo 8, the first time that it is chosen
+    // the word of number `watched` modulo 8, when it is first chosen
     if (rst) watched <= chosen;
     if (!rst && we && !seen && written == watched) begin
       seen <= 1;

@@ -1,13 +1,13 @@
 #!/bin/sh
-# bench/accuracy.c, which says what integers cost a classifier: of waves that are told apart easily nothing is lost, wrong
-# labels are counted as wrong, a model of another kind is refused. Not what integers cost: docs/howto/fpga.md. Usage:
-# test_accuracy.sh UNROLL ACCURACY
+# bench/accuracy.c, which measures the loss of accuracy of a classifier in integers: waves that are easily distinguished
+# lose nothing, wrong labels are counted as wrong, and models of other kinds are refused. Measured losses are in
+# docs/howto/fpga.md. Usage: test_accuracy.sh UNROLL ACCURACY
 # test: args=$B/unroll $B/accuracy; seconds=10
 unroll=$(realpath "$1") accuracy=$(realpath "$2") passed=0 failed=0
 place=$(mktemp -d) && cd "$place" || exit 2
 trap 'rm -rf "$place"' EXIT
 holds() { name=$1; shift; if "$@"; then passed=$((passed + 1)); else echo "FAILED $name"; failed=$((failed + 1)); fi; }
-# waves SLOW FAST: 20 sequences of two numbers a step, labelled by their frequency
+# waves SLOW FAST: 20 sequences of two numbers a step, labeled by their frequency
 waves() {
     echo '@problemName waves'; echo '@timeStamps false'; echo '@univariate false'; echo '@classLabel true slow fast'; echo '@data'
     awk -v slow="$1" -v fast="$2" 'BEGIN { for (s = 0; s < 20; s++) { a = b = ""; f = s % 2 ? .9 : .2

@@ -1,10 +1,11 @@
-/* Exported C against the library: random models of every cell and every option are exported in floats and
- * integers, compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a
- * stream and unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
+/* Compares exported C with the library. Random models with every cell and option are exported in floats and integers,
+ * compiled with the warnings of embedded projects, loaded, and compared step by step with a session, a stream and
+ * unroll_integer. Then tests the integer functions for all arguments, and refusals. */
 /* test: seconds=60 */
 #include "export/loaded.h"
-#include "export/integers.h"
+#include "stream/program/integers.h"
 #include "unroll_advanced.h"
+#include "listed.h"
 #include <math.h>
 #include <sys/stat.h>
 
@@ -52,21 +53,22 @@ static unroll_batch batch_of(const struct frame *f)
         .size = sizeof(unroll_batch), .inputs = f->numbers ? f->x : NULL, .tokens = f->tokens ? f->token : NULL};
 }
 
-/* Names of what the host reads of a session. */
+/* Names of the session's buffers to compare. */
 static int outputs_of(const unroll_session *session, const unroll_model *model, char name[32])
 {
     snprintf(name, 32, "z");
-    if (!unroll_count(session, name))
+    if (!unroll_session_count(session, name))
         snprintf(name, 32, "y.l%d", unroll_model_layers(model) - 1);
-    return (int)unroll_count(session, name);
+    return (int)unroll_session_count(session, name);
 }
 
+/* Compares exported C with a session on random frames, with a reset in the middle. */
 static void compare_floats(unroll_model *model, const char *name, const char *what)
 {
     struct exported e;
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     unroll_session *session;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     char output[32];
     float expected[WIDEST], y[WIDEST];
     unroll_model_network(model, &network);
@@ -79,11 +81,11 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
             struct frame f = random_frame(&network);
             unroll_batch batch = batch_of(&f);
             if (t == STEPS / 2) {
-                unroll_clear_states(session);
+                unroll_session_reset(session);
                 e.reset(e.state);
             }
-            CHECK(unroll_forward(session, &batch) == UNROLL_OK, "%s: %s", what, unroll_last_error());
-            unroll_read(session, output, expected, (size_t)n);
+            CHECK(unroll_session_forward(session, &batch) == UNROLL_OK, "%s: %s", what, unroll_last_error());
+            unroll_session_read(session, output, expected, (size_t)n);
             step(&e, &network, &f, y);
             bad += !same(y, expected, n);
         }
@@ -93,14 +95,14 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
     unroll_session_free(session);
 }
 
-/* And the integers must stay near the floats: `far` of the outputs' largest magnitude. */
+/* Also checks that the integers are near the floats: within `far` of the outputs' largest magnitude. */
 static void compare_integers(unroll_model *model, const char *name, const char *what, double far)
 {
     struct exported e;
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     unroll_integer *integer;
     unroll_session *session;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     char output[32];
     float expected[WIDEST], y[WIDEST], exact[WIDEST];
     double largest = 0, worst = 0;
@@ -113,8 +115,8 @@ static void compare_integers(unroll_model *model, const char *name, const char *
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
             unroll_batch batch = batch_of(&f);
-            unroll_forward(session, &batch);
-            unroll_read(session, output, exact, (size_t)n);
+            unroll_session_forward(session, &batch);
+            unroll_session_read(session, output, exact, (size_t)n);
             CHECK(unroll_integer_step(integer, batch.tokens, batch.inputs, expected) == UNROLL_OK, "%s: %s", what,
                   unroll_last_error());
             step(&e, &network, &f, y);
@@ -134,16 +136,16 @@ static void compare_integers(unroll_model *model, const char *name, const char *
 
 static void check_model(unroll_model *model, const char *name, const char *what, double far)
 {
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     char small[64];
     snprintf(small, sizeof small, "%s_int8", name);
     config.format = "c99";
     config.prefix = name;
-    if (!CHECK(unroll_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+    if (!CHECK(unroll_model_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
         return;
     config.prefix = small;
     config.dtype = "int8";
-    if (!CHECK(unroll_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+    if (!CHECK(unroll_model_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
         return;
     compiles(name, "clang", "-O1");
     compiles(small, "clang", "-O1");
@@ -155,7 +157,7 @@ static void check_model(unroll_model *model, const char *name, const char *what,
 
 /* ---- stacks ---------------------------------------------------------------------------- */
 
-static void check_stack(const unroll_spec *spec, const char *name, double far)
+static void check_stack(const unroll_model_config *spec, const char *name, double far)
 {
     unroll_model *model;
     if (!CHECK(unroll_model_new(spec, 3, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
@@ -166,10 +168,10 @@ static void check_stack(const unroll_spec *spec, const char *name, double far)
 
 static void check_cells(void)
 {
-    for (int i = 0; unroll_cell_name(i); i++) {
+    for (int i = 0; listed(UNROLL_LIST_CELLS, i); i++) {
         char name[40];
-        unroll_spec spec = unroll_spec_default();
-        spec.cell = unroll_cell_name(i);
+        unroll_model_config spec = unroll_model_config_default();
+        spec.cell = listed(UNROLL_LIST_CELLS, i);
         snprintf(name, sizeof name, "cell_%d", i);
         spec.layers = 2;
         spec.hidden = 13;
@@ -187,7 +189,7 @@ static void check_cells(void)
 
 static void check_options(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.hidden = 9;
     spec.input = 4;
     spec.output = 2;
@@ -204,7 +206,7 @@ static void check_options(void)
     spec.clip = 0;
     spec.projection = 5;
     check_stack(&spec, "projection", 0.05);
-    spec = unroll_spec_default();
+    spec = unroll_model_config_default();
     spec.cell = "gru";
     spec.tokens = 1;
     spec.input = spec.output = 11;
@@ -222,16 +224,17 @@ static void check_options(void)
 static unroll_stream *new_stream(const unroll_model *model)
 {
     unroll_stream *stream = NULL;
-    const unroll_stream_config config = unroll_stream_default();
+    const unroll_stream_config config = unroll_stream_config_default();
     size_t bytes = unroll_stream_bytes(model, &config);
     MUST(unroll_stream_init(aligned_alloc(64, (bytes + 63) / 64 * 64), bytes, model, &config, &stream));
     return stream;
 }
 
-/* A pool goes on from step to step: a stream's answers, and after a reset those of a new sequence. */
+/* A pool continues from step to step. Compares the outputs with a stream's, and after a reset with those of a new
+ * sequence. */
 static void compare_stream(unroll_model *model, const char *name)
 {
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     struct exported e;
     unroll_stream *stream = new_stream(model);
     float y[WIDEST], expected[WIDEST];
@@ -245,7 +248,7 @@ static void compare_stream(unroll_model *model, const char *name)
             MUST(unroll_stream_reset(stream, -1));
             e.reset(e.state);
         }
-        MUST(unroll_stream_step(stream, f.x, expected));
+        MUST(unroll_stream_step(stream, NULL, f.x, expected));
         step(&e, &network, &f, y);
         bad += !same(y, expected, unroll_stream_outputs(stream));
     }
@@ -254,10 +257,10 @@ static void compare_stream(unroll_model *model, const char *name)
     free(stream);
 }
 
-/* Integers beside a stream of floats: the same reference, its bits and how far it is off. */
+/* Compares integers with a float stream: the bits of the reference and the distance from the floats. */
 static void compare_integer_pool(unroll_model *model, const char *name)
 {
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     struct exported e;
     unroll_stream *stream = new_stream(model);
     unroll_integer *integer = NULL;
@@ -269,7 +272,7 @@ static void compare_integer_pool(unroll_model *model, const char *name)
         return;
     for (int t = 0; t < STEPS; t++) {
         struct frame f = random_frame(&network);
-        MUST(unroll_stream_step(stream, f.x, exact));
+        MUST(unroll_stream_step(stream, NULL, f.x, exact));
         MUST(unroll_integer_step(integer, NULL, f.x, expected));
         step(&e, &network, &f, y);
         bad += !same(y, expected, unroll_stream_outputs(stream));
@@ -288,8 +291,8 @@ static void compare_integer_pool(unroll_model *model, const char *name)
 static void check_pools(void)
 {
     static const char *const pools[] = {"mean", "max", "mean+max"};
-    unroll_spec spec = unroll_spec_default();
-    unroll_export_config config = unroll_export_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_export_config config = unroll_export_config_default();
     spec.cell = "gru", spec.hidden = 9, spec.input = 4, spec.output = 3, spec.pool = "last";
     check_stack(&spec, "pool_last", 0.05);
     spec.output = 0;
@@ -300,28 +303,28 @@ static void check_pools(void)
         unroll_model *model = NULL;
         spec.pool = pools[i % 3], spec.output = i < 3 ? 3 : 0;
         if (i == 5 || !MUST(unroll_model_new(&spec, 3, &model)))
-            break; /* two pools want a head */
+            break; /* two pools need a head */
         snprintf(name, sizeof name, "pool_%d", i);
         config.prefix = name, config.dtype = NULL;
-        MUST(unroll_export(model, folder, &config));
+        MUST(unroll_model_export(model, folder, &config));
         compare_stream(model, name);
         snprintf(name, sizeof name, "pool_%d_int8", i);
         config.dtype = "int8";
         if (i % 3 != 1)
-            CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_UNSUPPORTED,
-                          "integers have no room for the sums of a pool 'mean'; fix: `dtype` fp32, or");
-        else if (MUST(unroll_export(model, folder, &config)))
+            CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_UNSUPPORTED,
+                          "the sums of a pool 'mean' do not fit in integers; fix: set `dtype` fp32, or");
+        else if (MUST(unroll_model_export(model, folder, &config)))
             compare_integer_pool(model, name);
         unroll_model_free(model);
     }
 }
 
-/* Categories and numbers side by side, whose magnitudes differ; then categories alone. */
+/* Columns of categories and of numbers with different magnitudes; then categories only. */
 static void check_columns(void)
 {
     unroll_input inputs[] = {
         {sizeof *inputs, "word", 9, 4}, {sizeof *inputs, "*/ x", 0, 3}, {sizeof *inputs, "day", 7, 2}};
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = "gru";
     spec.hidden = 12;
     spec.output = 3;
@@ -344,7 +347,7 @@ static unroll_layer dense(const char *name, int width, const char *activation)
     return l;
 }
 
-/* Dense in front, two cells side by side that read it and the input, dense behind. */
+/* A dense layer, two cells that both read it and the input, and a dense layer. */
 static void check_network(const char *activation, int tokens, double far)
 {
     unroll_network network = unroll_network_default();
@@ -369,7 +372,7 @@ static void check_network(const char *activation, int tokens, double far)
     network.layer = layer;
     network.layers = 5;
     snprintf(name, sizeof name, "network_%s%s", activation ? activation : "linear", tokens ? "_tokens" : "");
-    if (!CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
+    if (!CHECK(unroll_model_from_network(&network, 5, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
         return;
     check_model(model, name, name, far);
     unroll_model_free(model);
@@ -386,7 +389,7 @@ static void check_networks(void)
         check_network(activations[i], 0, strcmp(activations[i], "thresholded_relu") ? 0.05 : 1e6);
 }
 
-/* Parameters whose names are none in C, or are the same there: those of PyTorch's Sequential begin with digits. */
+/* Parameter names that are invalid in C, or become equal there: those of PyTorch's Sequential begin with digits. */
 static void check_names(void)
 {
     static const char *const names[] = {"0", "a.b", "a_b", "2"};
@@ -398,15 +401,15 @@ static void check_names(void)
     network.input = 2;
     network.layer = layer;
     network.layers = 4;
-    if (!CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error()))
+    if (!CHECK(unroll_model_from_network(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     check_model(model, "names", "names of parameters", 0.05);
     unroll_model_free(model);
 }
 
-/* ---- the functions of integers --------------------------------------------------------- */
+/* ---- integer functions ----------------------------------------------------------------- */
 
-/* Largest error in units of 2^-15 over all arguments of all formats. */
+/* Returns the largest error in units of 2^-15 over all arguments of all formats. */
 static double worst_error(enum node_kind kind, int min, int max)
 {
     double worst = 0;
@@ -418,7 +421,7 @@ static double worst_error(enum node_kind kind, int min, int max)
     return worst;
 }
 
-/* Relative error of e^x and absolute of ln x, where results have a fraction that fits them. */
+/* Checks the relative error of e^x and the absolute one of ln x, with a suitable fraction of the results. */
 static void check_exp_and_log(void)
 {
     double worst_exp = 0, worst_log = 0, worst_root = 0;
@@ -448,17 +451,17 @@ static void check_activations(void)
     check_exp_and_log();
 }
 
-/* ---- what is refused ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------- */
 
-static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory, unroll_status status,
-                    const char *word)
+static void refused(const unroll_model_config *spec, unroll_export_config config, const char *directory,
+                    unroll_status status, const char *word)
 {
     unroll_model *model;
     char path[128];
     if (!CHECK(unroll_model_new(spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     config.format = "c99";
-    unroll_status given = unroll_export(model, directory, &config);
+    unroll_status given = unroll_model_export(model, directory, &config);
     CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given, status,
           unroll_last_error(), word);
     snprintf(path, sizeof path, "%s/unroll_model.c", directory);
@@ -474,19 +477,19 @@ static void check_refusals(void)
         const char *prefix, *words;
     } prefixes[] = {{"9lives", "9lives"},
                     {"two words", "two words"},
-                    {"int", "a word of C"},
-                    {"xor", "a word of C"},
-                    {"uint8_t", "a word of C"},
-                    {"NULL", "a word of C"},
+                    {"int", "a reserved word of C"},
+                    {"xor", "a reserved word of C"},
+                    {"uint8_t", "a reserved word of C"},
+                    {"NULL", "a reserved word of C"},
                     {"_Alignof", "such as Alignof_model"}};
-    unroll_spec spec = unroll_spec_default(), both = spec, huge = spec;
-    unroll_export_config plain = unroll_export_default(), c = plain;
+    unroll_model_config spec = unroll_model_config_default(), both = spec, huge = spec;
+    unroll_export_config plain = unroll_export_config_default(), c = plain;
     spec.input = both.input = huge.input = 4;
     spec.hidden = both.hidden = 4;
     both.bidirectional = 1;
     huge.hidden = 2100;
     refused(&both, plain, folder, UNROLL_UNSUPPORTED, "bidirectional");
-    refused(&huge, plain, folder, UNROLL_UNSUPPORTED, "at most");
+    refused(&huge, plain, folder, UNROLL_UNSUPPORTED, "is limited to");
     c.dtype = "bf16";
     refused(&spec, c, folder, UNROLL_USAGE, "choose one of fp32, int8");
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
@@ -503,12 +506,12 @@ static void check_refusals(void)
     refused(&spec, plain, "/dev/null/there", UNROLL_RESOURCE, "/dev/null");
 }
 
-/* A header that can't be written takes the source with it. */
+/* If the header cannot be written, the source is not written either. */
 static void check_whole_or_none(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     char path[128];
     spec.hidden = 4;
     spec.input = 4;
@@ -518,21 +521,21 @@ static void check_whole_or_none(void)
     mkdir(path, 0777);
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(unroll_export(model, folder, &config) != UNROLL_OK, "a folder was written as a file");
+    CHECK(unroll_model_export(model, folder, &config) != UNROLL_OK, "a folder was written as a file");
     snprintf(path, sizeof path, "%s/half.c", folder);
     CHECK(access(path, F_OK) != 0, "a source without its header was left");
     unroll_model_free(model);
 }
 
-/* NaN and infinities in the weights, and in what the integers are given. */
+/* NaN and infinities in the weights, and in the inputs of integers. */
 static void check_not_finite(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
-    unroll_parameter q;
+    unroll_parameter q = {.size = sizeof q};
     unroll_integer *integer;
     float x[4] = {NAN, INFINITY, -INFINITY, 1e30f}, y[4], nothing[4] = {0, 8192, -8192, 8192}, z[4];
-    unroll_calibration calibration = unroll_calibration_default();
+    unroll_integer_config calibration = unroll_integer_config_default();
     spec.hidden = 4;
     spec.input = 4;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Exported C on emulated Cortex-M boards against the same C here, bit by bit: models of every cell in floats
-# and in integers, and one that was trained. M4F and M7 with their FPU, M0 without one. Not a test of speed;
-# but the instructions of a step are counted, and the exporter's estimate has to be near them.
+# Compares exported C on emulated Cortex-M boards with the same C on this machine, bit by bit: models of every cell in
+# floats and in integers, and a trained one. M4F and M7 with FPU, M0 without. The instructions of a step are counted,
+# and the exporter's estimate must be near them; speed is not measured.
 #     tests/export/test_cortex.sh BINARY LIBRARY
-# COUNTS=FILE in the environment: the counts are added there, the table of tools/fit_cortex.py.
+# COUNTS=FILE in the environment: appends the counts, for the table of tools/fit_cortex.py.
 # test: kinds=long-plain; args=$B/unroll $B/libunroll.a; seconds=100
 set -u
 binary=$(realpath "$1") || exit 2
@@ -29,7 +29,8 @@ gcc -O1 -I"$root/include" "$root/tests/export/cortex_models.c" "$library" -ljans
     exit 1
 models=$(./models "$place" "$(find run -name model.safetensors | head -n 1)") || exit 1
 
-# board CORE FLAGS MACHINE NANOSECONDS_OF_A_TICK MODEL: runs it there, and compares with what is printed here.
+# board CORE FLAGS MACHINE NANOSECONDS_OF_A_TICK MODEL: runs the model there and compares the output with that on this
+# machine
 board() {
     local here=$5/here there=$5/there
     arm-none-eabi-gcc -std=gnu99 -O2 -ffp-contract=off -mthumb $2 -I"$5" -I"$examples" \
@@ -50,10 +51,9 @@ board() {
 
 number() { sed 's/.*"'"$1"'":\([0-9]*\).*/\1/' "$2/cost.json"; }
 
-# estimate CORE MODEL INSTRUCTIONS: the cycles that were printed, by the assumed cycles of an instruction
-# (src/export/estimate.c), against the count. One price is for all operations and one for all functions: the
-# network of softmax and softplus and the minLSTM in integers (cell 6), whose divisions and logarithms cost more, have
-# wider bounds.
+# estimate CORE MODEL INSTRUCTIONS: compares the count with the printed cycles, divided by the assumed cycles of an
+# instruction (src/convert/c99/estimate.c). All operations have one price, and so have all functions. The network with
+# softmax and softplus and the integer minLSTM (cell 6), whose divisions and logarithms cost more, have wider bounds.
 estimate() {
     local counts="" bounds="0.85 1.15" cycles=1.4 key
     case $1-$2 in

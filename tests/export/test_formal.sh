@@ -1,6 +1,6 @@
 #!/bin/sh
-# The queue of y of exported hardware, proven by yosys for all inputs of its first clocks: a result stays until it is taken,
-# none is lost, doubled or out of order. And the proof can fail: a broken queue is found. Usage: test_formal.sh [CLOCKS]
+# The queue of y in exported hardware, proven by yosys for all inputs of the first clocks: a result stays until it is
+# taken; none is lost, duplicated or out of order. A broken queue is detected. Usage: test_formal.sh [CLOCKS]
 # test: kinds=plain
 cd "$(dirname "$0")/../.." || exit 2
 clocks=${1:-10} passed=0 failed=0
@@ -15,8 +15,8 @@ proves() {
     grep -q "Reached maximum number of time steps -> proved base case for $clocks steps" "$place/log"
 }
 check() { if "$@"; then passed=$((passed + 1)); else echo "FAILED $*"; failed=$((failed + 1)); fi; }
-breaks() { sed "$1" src/export/rtl/unroll_memories.v >"$place/broken.v"; ! proves "$place/broken.v"; }
-check proves src/export/rtl/unroll_memories.v
+breaks() { sed "$1" extensions/hardware/rtl/unroll_memories.v >"$place/broken.v"; ! proves "$place/broken.v"; }
+check proves extensions/hardware/rtl/unroll_memories.v
 check breaks 's/(!valid || ready) && head/head/'
 check breaks 's/if (reading) begin/if (reading \&\& !valid) begin/; s/tail <= tail + 1.b1;/tail <= tail + 2;/'
 echo "test_formal: $passed passed, $failed failed, 0 skipped"

@@ -1,13 +1,14 @@
-/* Exported hardware as yosys, nextpnr and OpenSTA make it: gates of an iCE40 give the bits of the reference and a wrong
- * gate is found; estimates beside counts, of networks that estimates were fitted to and of others; small networks
- * placed for the iCE40 and the ECP5, and in standard cells. Not the simulation of what is written: test_verilog.c. */
+/* Exported hardware built by yosys, nextpnr and OpenSTA. The gates of an iCE40 give the bits of the reference, and a
+ * wrong gate is detected. Estimates are compared with counts, for networks used in their fit and for others. Small
+ * networks are placed for the iCE40 and the ECP5, and in standard cells. The generated Verilog is simulated in
+ * test_verilog.c. */
 #include "export/hardware_network.h"
 #include <math.h>
 
 /* ---- gates -------------------------------------------------------------------------------- */
 
-/* The netlist with what goes into one register inverted, a register at a time: of those that no answer is right
- * without, whatever the numbers and however yosys maps the rest. */
+/* Inverts the input of one register of the netlist at a time. The registers are needed for every result, whatever the
+ * values and however yosys maps the rest. */
 static void check_wrong_gates(const char *cell, const char *const *registers)
 {
     char line[256], command[512];
@@ -26,12 +27,12 @@ static void check_wrong_gates(const char *cell, const char *const *registers)
     }
 }
 
-/* Gates of an iCE40 give the same bits, and the test can fail: with a bit inverted they don't. */
+/* Gates of an iCE40 give the same bits, and the test can fail: with an inverted bit they differ. */
 static void check_gates(void)
 {
     static const struct {
         struct network network;
-        const char *registers[5]; /* as yosys writes them */
+        const char *registers[5]; /* with yosys' names */
     } small[] = {{{NETWORK("lstm", 1, 2, 4, 2, 4, 8), .store = "rom", .target = "ice40"},
                   {"v6 [0]", "result [15]", "live ", "queue.valid "}},
                  {{NETWORK("gru", 1, 2, 3, 2, 3, 8), .is_class = true, .store = "rom", .target = "ice40"},
@@ -51,9 +52,9 @@ static void check_gates(void)
     }
 }
 
-/* ---- what it takes ------------------------------------------------------------------------ */
+/* ---- resources ---------------------------------------------------------------------------- */
 
-/* Of parts, each with its factor: "SB_LUT4 1". */
+/* Sums the counts of parts with their factors: "SB_LUT4 1". */
 static double parts_of(const char *parts)
 {
     char command[512], line[64] = "";
@@ -77,8 +78,8 @@ static void check_near(const struct network *n, const char *what, double estimat
           n->layers, n->hidden, n->target, what, estimated, counted);
 }
 
-/* Estimates of LUTs, flip-flops, DSPs and block RAMs beside what yosys counts: within 15 % of networks that they were
- * fitted to, 25 % of others; block RAMs so or two away. */
+/* Compares estimates of LUTs, flip-flops, DSPs and block RAMs with yosys' counts: within 15% for networks used in their
+ * fit, 25% for others; block RAMs within that, or two. */
 static void check_estimates(void)
 {
     static const struct {
@@ -121,7 +122,7 @@ static void check_estimates(void)
 
 /* ---- chips and standard cells ------------------------------------------------------------- */
 
-/* make WHAT of a small network succeeds, and a line has the words. */
+/* make WHAT for a small network succeeds, and a line contains the words. */
 static void check_made(const char *target, const char *what, const char *words)
 {
     const struct network n = {NETWORK("rnn", 1, 2, 4, 2, 2, 8), .is_class = true, .store = "rom", .target = target};

@@ -1,18 +1,19 @@
-/* Integers of exported C where it is hard: weights that are huge, tiny or zero, wide rows, inputs of any
- * scale, all compared with the compiled export bit by bit; calibration from files; files that are the same
- * each time, and two models in one program, which is C++. */
+/* Difficult cases of exported integers: huge, tiny or zero weights, wide rows, inputs of any scale, all compared with
+ * the compiled export bit by bit. Also calibration from files, reproducible files, and two models in one program, which
+ * is C++. */
 /* test: kinds=plain,long-memory; seconds=40 */
 #include "export/loaded.h"
-#include "file/npy.h"
+#include "io/npy.h"
 #include "unroll_advanced.h"
+#include "listed.h"
 #include <math.h>
 
-/* ---- hard models ----------------------------------------------------------------------- */
+/* ---- difficult models ------------------------------------------------------------------ */
 
 static void scale_weights(unroll_model *model, float scale, int every)
 {
     for (int i = 0; i < unroll_model_parameters(model); i += every) {
-        unroll_parameter q;
+        unroll_parameter q = {.size = sizeof q};
         unroll_model_parameter(model, i, &q);
         for (int k = 0; k < q.shape[0] * (q.rank == 2 ? q.shape[1] : 1); k++) q.data[k] *= scale;
     }
@@ -20,21 +21,21 @@ static void scale_weights(unroll_model *model, float scale, int every)
 
 static bool export_integers(const unroll_model *model, const char *name, const char *calibration)
 {
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     config.format = "c99";
     config.dtype = "int8";
     config.prefix = name;
     config.calibration = calibration;
-    return unroll_export(model, folder, &config) == UNROLL_OK;
+    return unroll_model_export(model, folder, &config) == UNROLL_OK;
 }
 
-/* The export steps like the reference, whose outputs are numbers. */
+/* Compares the steps of the export with the reference's, whose outputs are numbers. */
 static void compare(const unroll_model *model, const char *name, unroll_integer *integer, float scale)
 {
     enum { STEPS = 60, WIDEST = 1024 };
     static float x[WIDEST], y[WIDEST], expected[WIDEST];
     struct exported e;
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     int bad = 0, wild = 0;
     unroll_model_network(model, &network);
     const int n = unroll_model_outputs(model);
@@ -52,8 +53,8 @@ static void compare(const unroll_model *model, const char *name, unroll_integer 
     unload(&e);
 }
 
-/* Either it is refused with a sentence, by both, or the bits are the same. */
-static void check_hard(const unroll_spec *spec, float weights, int every, float inputs)
+/* Either both refuse it with a message, or the bits are the same. */
+static void check_hard(const unroll_model_config *spec, float weights, int every, float inputs)
 {
     static int number;
     unroll_model *model;
@@ -78,31 +79,31 @@ static void check_hard(const unroll_spec *spec, float weights, int every, float 
 static void check_hard_models(void)
 {
     static const float scales[] = {0, 1e-30f, 1e-6f, 0.01f, 8, 300, 1e6f, 1e30f};
-    for (int cell = 0; unroll_cell_name(cell); cell++)
+    for (int cell = 0; listed(UNROLL_LIST_CELLS, cell); cell++)
         for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-            unroll_spec spec = unroll_spec_default();
-            spec.cell = unroll_cell_name(cell);
+            unroll_model_config spec = unroll_model_config_default();
+            spec.cell = listed(UNROLL_LIST_CELLS, cell);
             spec.hidden = 7;
             spec.input = 3;
             spec.output = 2;
             check_hard(&spec, scales[i], (int)(1 + i % 3), i % 2 ? 1e6f : 1);
         }
-    unroll_spec wide = unroll_spec_default();
+    unroll_model_config wide = unroll_model_config_default();
     wide.cell = "rnn";
     wide.hidden = 4;
-    wide.input = 1000; /* the sums of |q| are beyond 32 bits unless the scale is larger */
+    wide.input = 1000; /* the sums of |q| exceed 32 bits unless the scale is larger */
     wide.output = 1;
     check_hard(&wide, 1, 1, 100);
 }
 
-/* A state that must stay: the forget gate is open, nothing enters. */
+/* A state that must not change: the forget gate is open, and nothing is added. */
 static void check_memory(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     unroll_integer *integer;
-    unroll_parameter q;
-    unroll_calibration calibration = unroll_calibration_default();
+    unroll_parameter q = {.size = sizeof q};
+    unroll_integer_config calibration = unroll_integer_config_default();
     float frames[40] = {1}, x = 1, first = 0, last = 0, nothing = 0;
     spec.cell = "gru";
     spec.hidden = spec.input = 1;
@@ -146,10 +147,10 @@ static void check_calibration(void)
 {
     enum { T = 30, B = 2, I = 3 };
     static float frames[T * B * I];
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     unroll_integer *integer;
-    unroll_calibration calibration = unroll_calibration_default();
+    unroll_integer_config calibration = unroll_integer_config_default();
     char path[128];
     spec.hidden = 6;
     spec.input = I;
@@ -188,20 +189,20 @@ static void check_calibration(void)
     write_array(path, 1, (uint64_t[]){4}, (float[]){0, 2, 1.5f, 2});
     CHECK(refused(model, path, "1.5"), "%s", unroll_last_error());
     write_array(path, 1, (uint64_t[]){4}, (float[]){0, 2, 3, 2});
-    CHECK(refused(model, path, "no token"), "%s", unroll_last_error());
+    CHECK(refused(model, path, "not a token"), "%s", unroll_last_error());
     unroll_model_free(model);
 }
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-/* With a delta: of 0 the same bits as without; of 0.05 other results, but near ones; a reset forgets what products had.
- */
+/* With a delta: 0 gives the same bits as without; 0.05 gives different, but near results; a reset clears the
+ * products. */
 static void check_delta(void)
 {
     enum { STEPS = 60, INPUT = 5, OUTPUT = 4 };
     static const double deltas[] = {-1, 0, 0.05};
-    unroll_spec spec = unroll_spec_default();
-    unroll_calibration calibration = unroll_calibration_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_integer_config calibration = unroll_integer_config_default();
     unroll_integer *r[3], *none;
     unroll_model *model;
     float y[3][OUTPUT], again[OUTPUT], first[OUTPUT] = {0}, most = 0;
@@ -231,14 +232,14 @@ static void check_delta(void)
     MUST(unroll_integer_step(r[2], NULL, (float[INPUT]){0}, again));
     CHECK(!memcmp(again, first, sizeof first), "a reset leaves what products had");
     calibration.delta = 1e9;
-    CHECK_REFUSED(unroll_integer_new(model, &calibration, &none), UNROLL_USAGE, "delta = 1e+09; fix:");
+    CHECK_REFUSED(unroll_integer_new(model, &calibration, &none), UNROLL_USAGE, "delta = 1e+09 is not supported; fix:");
     for (int i = 0; i < 3; i++) unroll_integer_free(r[i]);
     unroll_model_free(model);
 }
 
 static void check_files(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model;
     char path[128];
     spec.hidden = 5;

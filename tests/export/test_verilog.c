@@ -1,8 +1,8 @@
-/* Exported hardware in a simulator, bit by bit with unroll_integer_step_raw: every cell, layers, widths, tokens, heads
- * and stores, with random stalls at both ends, resets and weights loaded anew; how many lanes are of use; then what
- * is refused. test_verilog a spread that takes seconds, in Icarus Verilog; test_verilog all [SIM] that with more words
- * through the buses, every cell x 1..3 layers x both widths, 100,000 steps of one; SIM: icarus, verilator. Not gates
- * and chips: test_gates.c. */
+/* Exported hardware in a simulator, compared bit by bit with unroll_integer_step_raw: every cell, layers, widths,
+ * tokens, heads and stores, with random stalls at both ends, resets and reloaded weights. Also the use of lanes, and
+ * refusals. `test_verilog` runs a selection in Icarus Verilog, which takes seconds. `test_verilog all [SIM]` runs it
+ * with more words through the buses, every cell x 1..3 layers x both widths, and 100,000 steps of one; SIM: icarus,
+ * verilator. Gates and chips are tested in test_gates.c. */
 /* test: kinds=plain,long-memory; seconds=40 */
 #include "export/hardware_network.h"
 #include <math.h>
@@ -28,7 +28,7 @@ static void check_network(const struct network *n, int steps, bool by_bus)
     }
 }
 
-/* Through each bus: a word of SPI takes hundreds of clocks. */
+/* Runs through each bus: a word of SPI takes hundreds of clocks. */
 static void check_buses(const struct network *n, int steps, const char *stalls)
 {
     char line[256];
@@ -74,7 +74,7 @@ static void check_all(void)
                           64, false);
 }
 
-/* Wide ones, as users have them, and one of 100,000 steps where the simulator is fast. */
+/* Wide networks of realistic size, and one with 100,000 steps if the simulator is fast. */
 static void check_large(void)
 {
     static const struct network large[] = {{NETWORK("lstm", 1, 16, 32, 8, 16, 8), .store = "rom"},
@@ -88,8 +88,8 @@ static void check_large(void)
         check_skip("100,000 steps of exported hardware, which take Verilator: verilator is not here");
 }
 
-/* Of the lanes that are chosen 95 % of the products are made that they could make, below 64 units 90 %. One number has
- * too few for minGRU. */
+/* With the chosen lanes, 95% of the possible products are used, below 64 units 90%. One network has too few products
+ * for minGRU. */
 static void check_lanes(void)
 {
     static const char *const cells[] = {"lstm", "gru", "gru-before", "rnn", "mingru"};
@@ -121,7 +121,7 @@ static void check_lanes(void)
         }
 }
 
-/* The handshakes of each bus are proven, and the proof can fail: a bus that takes words while the core is reset. */
+/* The handshakes of each bus are proven, and the proof can fail: a bus that accepts words during a reset. */
 static void check_proven(void)
 {
     char line[256];
@@ -138,11 +138,11 @@ static void check_proven(void)
     CHECK(system(command) == 0 && !passes("formal-axis", "", line), "a wrong bus is proven: %s", line);
 }
 
-/* Where a tool is not found the Makefile says which: as on a machine that has make and little else. */
+/* The Makefile names missing tools, as on a machine that has little besides make. */
 static void check_absent(void)
 {
     static const struct {
-        const char *target, *there, *what, *says; /* there: made already, but for the tool */
+        const char *target, *there, *what, *says; /* there: built already, except for the tool */
     } cases[] = {{"ice40", "", "sim-core SIM=icarus", "needs iverilog, which is not here"},
                  {"ice40", "", "sim-core SIM=verilator", "needs verilator, which is not here"},
                  {"ice40", "", "counts", "needs yosys, which is not here"},
@@ -173,29 +173,30 @@ static void check_absent(void)
     }
 }
 
-/* ---- what is refused ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------- */
 
 static void check_refused(void)
 {
     const struct network n = {.cell = "gru", .layers = 1, .input = 3, .hidden = 4, .output = 2, .lanes = 2};
     unroll_model *model = model_of(&n);
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     config.format = "verilog";
     config.lanes = 2;
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "at least 3 lanes");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE, "at least 3 lanes");
     config.lanes = -1;
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "0 to have them chosen");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE, "0 to have them chosen");
     config.lanes = 8;
     config.operand_bits = 12;
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "operand_bits = 12; fix: choose one of 8, 16");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE,
+                  "operand_bits = 12; fix: choose one of 8, 16");
     config.operand_bits = 8;
     config.store = "spram";
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "only the target ice40 has SPRAM");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE, "only the target ice40 has SPRAM");
     config.store = "flash";
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "choose one of rom, ram, spram");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE, "choose one of rom, ram, spram");
     config.store = NULL;
     config.prefix = "a-b";
-    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "a module needs a word");
+    CHECK_REFUSED(unroll_model_export(model, folder, &config), UNROLL_USAGE, "a module needs a word");
     unroll_model_free(model);
 }
 

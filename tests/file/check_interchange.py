@@ -1,4 +1,5 @@
-"""What PyTorch and Keras say of our import and export: run by test_interchange.sh. Files go to a temporary folder."""
+"""Compares our import and export with PyTorch and Keras: run by test_interchange.sh. Files go to a temporary folder.
+"""
 import json
 import pathlib
 import subprocess
@@ -26,7 +27,7 @@ def skip(why):
 def unroll(*words, code=0):
     done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True)
     check(done.returncode == code, f"unroll {' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stderr + done.stdout         # what is asked for comes last
+    return done.stderr + done.stdout         # the requested output comes last
 
 
 # ---- PyTorch -----------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def torch_networks(nn):
 
 
 def there_and_back(name, make, options):
-    """The weights come back into a fresh module, strictly and bit for bit."""
+    """The weights are loaded into a new module, strictly and bit for bit."""
     import torch
     from safetensors.torch import load_file, save_file
     source, model, back = place / f"{name}.pt.safetensors", place / f"{name}.safetensors", place / f"{name}.back"
@@ -64,7 +65,7 @@ def there_and_back(name, make, options):
 
 
 def trained_by_us(cell):
-    """A model that we trained, loaded strictly, gives PyTorch our outputs."""
+    """A model that we trained, loaded strictly, gives our outputs in PyTorch."""
     import numpy
     import torch
     from safetensors.torch import load_file
@@ -162,7 +163,7 @@ def by_command(words):
 
 
 def by_call(words):
-    """The same without another Python, which takes seconds to begin."""
+    """Runs the same without another Python process, which takes seconds to start."""
     sys.path.insert(0, str(root / "tools"))
     from keras_to_unroll import main
     sys.path.pop(0)
@@ -173,7 +174,7 @@ def by_call(words):
 
 
 def swap_gates(name):
-    """The parity must notice a file whose first two gates changed places."""
+    """The comparison must detect a file whose first two gates are exchanged."""
     from safetensors.numpy import load_file, save_file
     from safetensors import safe_open
     file = place / f"{name}.weights"
@@ -189,7 +190,7 @@ def swap_gates(name):
 
 
 def without_lengths(name):
-    """The parity must notice that rows are padded."""
+    """The comparison must detect that rows are padded."""
     import numpy
     arrays = dict(numpy.load(place / f"{name}.npz"))
     check(arrays.pop("lengths").tolist() == [1, 5, 9], "the reference of a masked model has rows of all lengths")

@@ -1,9 +1,9 @@
-"""What `unroll export --to onnx` writes is accepted by onnx.checker and gives ONNX Runtime's numbers: run by
-test_onnx_live.sh. What `unroll import` makes of graphs with unusual ends (onnx_graphs.py) gives its numbers, too; and of
-random graphs, for as many seconds as the second word says (onnx_random.py).
+"""onnx.checker accepts the output of `unroll export --to onnx`, and ONNX Runtime computes the same values: run by
+test_onnx_live.sh. Graphs with unusual features (onnx_graphs.py) are imported and compared with ONNX Runtime, too, and
+random graphs (onnx_random.py) for the seconds given as second argument.
 
-Models of all cells are imported from tests/vectors/onnx, saved, exported, run by ONNX Runtime with random first states,
-and compared with what `unroll run` computes of the saved model.
+Models of all cells are imported from tests/vectors/onnx, saved, exported, run by ONNX Runtime with random first
+states, and compared with `unroll run` of the saved model.
 """
 import json
 import os
@@ -64,7 +64,7 @@ def compare_model(unroll, folder, name, model, exported):
         arrays["c0"] = np.concatenate(stack("c0"))
     np.savez(data, **arrays)
     good, text = command(unroll, "run", model, data, "-o", result)
-    if not good and "h0.rnn" in text:           # layers of two kinds: each has states of its own
+    if not good and "h0.rnn" in text:           # layers of two kinds have separate states
         for kind in "h0", "c0":
             for layer, states in zip(("rnn", "rnn1"), stack(kind)):
                 arrays[f"{kind}.{layer}"] = states
@@ -79,7 +79,7 @@ def compare_model(unroll, folder, name, model, exported):
 
 
 def write_columns(path):
-    """A model that reads two columns of categories and three numbers, as a file of format version 1: no checksum."""
+    """A model with two columns of categories and three numbers, as a file of format version 1, without a checksum."""
     import numpy as np
     layer = {"kind": "gru", "name": "rnn", "sources": [-1], "level": 0, "width": 4, "bidirectional": 0, "reverse": 0,
              "coupled": 0, "projection": 0, "peephole": 0, "bias": 1, "output": 1, "clip": 0, "dropout": 0, "alpha": 0,

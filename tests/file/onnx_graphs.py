@@ -1,6 +1,6 @@
-"""ONNX graphs with unusual ends, and what must become of each: the numbers of ONNX Runtime, with what the import says
-of axes and arrays applied, or a refusal with these words. Run by check_onnx_live.py; not a list of what exporters write
-(tests/vectors/onnx)."""
+"""ONNX graphs with unusual features, and the expected result of each: the values of ONNX Runtime, with axes and arrays as
+in the import's report, or a refusal with these words. Run by check_onnx_live.py. Graphs of common exporters are in
+tests/vectors/onnx."""
 import io
 import json
 import os
@@ -17,7 +17,7 @@ CASES = []
 
 
 def case(name, refused=None, opset=17, says=None, **sizes):
-    """refused: words of the refusal; None: the numbers must be equal. says: words of the report."""
+    """refused: words of the refusal, or None if the values must be equal. says: words of the report."""
     def add(build):
         CASES.append((name, build, refused, says, dict(opset=opset, **sizes)))
         return build
@@ -25,7 +25,7 @@ def case(name, refused=None, opset=17, says=None, **sizes):
 
 
 class Graph:
-    """Nodes with random weights; x is [time, batch, 4], sizes of time and batch are open."""
+    """Builds nodes with random weights; x is [time, batch, 4] with symbolic time and batch."""
 
     def __init__(self, seed, opset=17, time="T", batch="B", width=I):
         self.rng, self.opset, self.nodes, self.constants = np.random.default_rng(seed), opset, [], []
@@ -57,7 +57,7 @@ class Graph:
         return names[0] if outputs == 1 else names
 
     def recurrent(self, x, inputs=I, hidden=H, op="LSTM", both=False, lengths="", state="", **attributes):
-        """Y [T, directions, B, H], Y_h [directions, B, H]"""
+        """Returns Y [T, directions, B, H] and Y_h [directions, B, H]."""
         rows, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[op] * hidden, 1 + both
         weights = [self.random(directions, rows, n) for n in (inputs, hidden)] + [self.random(directions, 2 * rows)]
         if op == "GRU":
@@ -67,7 +67,7 @@ class Graph:
         return self.add(op, x, *weights, lengths, state, outputs=2, hidden_size=hidden, **attributes)
 
     def flat(self, y, both=False):
-        """[T, B, directions x H], as exporters write it"""
+        """Returns [T, B, directions x H], as exporters write it."""
         return self.add("Reshape", self.transpose(y, 0, 2, 1, 3), self.ints(0, 0, -1)) if both else self.squeeze(y, 1)
 
     def sequence(self, x=None, both=False, **more):
@@ -86,7 +86,7 @@ class Graph:
         return self.add("Slice", y, self.ints(first), self.ints(end), self.ints(axis), self.ints(step))
 
     def shape(self, *parts):
-        """Sizes of x as ("T",), and numbers, as one list"""
+        """Returns sizes of x, such as ("T",), and numbers as one list."""
         size = lambda p: self.ints(p) if isinstance(p, int) else self.add(
             "Gather", self.add("Shape", "x"), self.ints("TB".index(p)), axis=0)
         return self.add("Concat", *[size(p) for p in parts], axis=0)
@@ -130,19 +130,19 @@ case("softmax of opset 11, last step", opset=11)(
     lambda g: g.add("Softmax", g.fc(g.squeeze(g.slice(g.sequence(), -1, LAST, 0), 0), 5)))
 case("relu of transposed features")(lambda g: g.add("Relu", g.transpose(g.fc(g.sequence(), 5), 1, 2, 0)))
 case("tanh of transposed outputs")(lambda g: g.add("Tanh", g.transpose(g.sequence(), 1, 2, 0)))
-case("log softmax", "this operator is not read")(lambda g: g.add("LogSoftmax", g.fc(g.sequence(), 5), axis=-1))
-case("mean over time", "this operator is not read")(lambda g: g.add("ReduceMean", g.sequence(), axes=[0], keepdims=0))
-case("a bias along time", "no bias of a product", time=T)(
+case("log softmax", "this operator is not supported")(lambda g: g.add("LogSoftmax", g.fc(g.sequence(), 5), axis=-1))
+case("mean over time", "this operator is not supported")(lambda g: g.add("ReduceMean", g.sequence(), axes=[0], keepdims=0))
+case("a bias along time", "not the bias of a product", time=T)(
     lambda g: g.add("Add", g.transpose(g.add("MatMul", g.sequence(), g.random(H, T)), 1, 2, 0), g.random(T)))
-case("a bias of more axes", "no bias of a product")(
+case("a bias of more axes", "not the bias of a product")(
     lambda g: g.add("Add", g.add("MatMul", g.sequence(), g.random(H, 5)), g.random(1, 1, 1, 5)))
 case("a bias of squeezed scores")(
     lambda g: g.add("Add", g.squeeze(g.add("MatMul", g.sequence(), g.random(H, 1)), 2), g.random(1)))
-case("a product over time", "no axis of features", time=T)(
+case("a product over time", "not a feature axis", time=T)(
     lambda g: g.add("MatMul", g.transpose(g.sequence(), 1, 2, 0), g.random(T, 5)))
 
 
-@case("x is read along two axes", "other axis", time=I)
+@case("x is read along two axes", "different axis", time=I)
 def _(g):
     x = g.x()
     mixed = g.transpose(g.add("MatMul", g.transpose(x, 1, 2, 0), g.random(I, I)), 2, 0, 1)
@@ -168,16 +168,16 @@ case("a layer on a direction twice")(
 case("units out of the middle")(lambda g: g.slice(g.sequence(), 1, 4, 2))
 case("units out of the middle, counted from the end")(lambda g: g.slice(g.sequence(), -5, -2, -1))
 case("units from before the first")(lambda g: g.slice(g.sequence(), -100, 3, -1))
-case("no units", "takes no entries")(lambda g: g.slice(g.sequence(), 5, 3, 2))
-case("no units, counted from the end", "takes no entries")(lambda g: g.slice(g.sequence(), 0, -100, 2))
+case("no units", "takes zero entries")(lambda g: g.slice(g.sequence(), 5, 3, 2))
+case("no units, counted from the end", "takes zero entries")(lambda g: g.slice(g.sequence(), 0, -100, 2))
 case("every second unit", "every 2th entry")(lambda g: g.slice(g.sequence(), 0, LAST, 2, 2))
 case("units backward", "every -1th entry")(lambda g: g.slice(g.sequence(), -1, -100, 2, -1))
 case("units by a list")(lambda g: g.add("Gather", g.sequence(), g.ints(2, 3, 4), axis=2))
-case("units by a list across the end", "another order")(lambda g: g.add("Gather", g.sequence(), g.ints(-1, 0), axis=2))
+case("units by a list across the end", "reorders entries")(lambda g: g.add("Gather", g.sequence(), g.ints(-1, 0), axis=2))
 case("a unit")(lambda g: g.add("Gather", g.sequence(), g.constant(3, np.int64), axis=2))
 case("functions of two halves")(lambda g: (lambda a, b: g.add("Concat", g.add("Tanh", b), g.add("Sigmoid", a), axis=2))(
     *g.add("Split", g.fc(g.sequence(), 8), g.ints(3, 5), outputs=2, axis=2)))
-case("a bias of a half", "no bias of a product")(
+case("a bias of a half", "not the bias of a product")(
     lambda g: g.add("Add", g.slice(g.add("MatMul", g.sequence(), g.random(H, 8)), 0, 4, 2), g.random(4)))
 case("one of two parts of unequal widths")(
     lambda g: g.add("Split", g.fc(g.sequence(), 8), g.ints(3, 5), outputs=2, axis=-1)[1])
@@ -186,7 +186,7 @@ case("outputs in groups")(
 case("groups across layers of unequal width")(
     lambda g: (lambda x: g.add("Reshape", g.add("Concat", g.fc(g.sequence(x), 8), g.fc(g.sequence(x), 4), axis=2),
                                g.shape("T", "B", 2, 6)))(g.x()))
-case("features taken apart another way", "in a way that no layer has")(
+case("features taken apart another way", "which layers do not support")(
     lambda g: g.transpose(g.add("Reshape", g.fc(g.sequence(), 6), g.shape("T", "B", 2, 3)), 0, 1, 3, 2) and
     g.add("Reshape", g.nodes[-1].output[0], g.shape("T", "B", 6)))
 case("raw outputs of both directions")(lambda g: g.recurrent(g.x(), both=True)[0])
@@ -207,7 +207,7 @@ def _(g):
     return g.add("Concat", g.sequence(x), x, axis=-1)
 
 
-@case("two layers, summed", "adds what two layers give")
+@case("two layers, summed", "adds the outputs of two layers")
 def _(g):
     x = g.x()
     return g.add("Add", g.sequence(x), g.sequence(x))
@@ -220,7 +220,7 @@ case("batch first", says="y as [batch time features]")(lambda g: g.transpose(g.f
 case("rows and steps merged", says="y as [time*batch features]")(
     lambda g: g.add("Reshape", g.fc(g.sequence(), 5), g.ints(-1, 5)))
 case("rows and steps merged by Flatten")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=2))
-case("a step in one row", "in a way that no layer has")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=1))
+case("a step in one row", "which layers do not support")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=1))
 case("a shape that depends on the number of steps", "known only when the network runs")(
     lambda g: g.add("Reshape", g.fc(g.sequence(), 1), g.add("Concat", g.add(
         "Where", g.add("Equal", g.shape("T"), g.ints(7)), g.ints(1), g.shape("T")), g.ints(-1), axis=0)))
@@ -232,7 +232,7 @@ case("the last step", says="y[-1] as [batch features]")(
 case("the last step of fixed ones", time=T)(lambda g: g.fc(g.squeeze(g.slice(g.sequence(), T - 1, T, 0), 0), 5))
 case("the last step as a list", says="y[-1] as [1 batch features]")(
     lambda g: g.add("Gather", g.fc(g.sequence(), 5), g.ints(-1), axis=0))
-case("the last step, then the first", "another order")(lambda g: g.add("Gather", g.sequence(), g.ints(-1, 0), axis=0))
+case("the last step, then the first", "reorders entries")(lambda g: g.add("Gather", g.sequence(), g.ints(-1, 0), axis=0))
 case("the first step", "only the last one")(lambda g: g.add("Gather", g.sequence(), g.constant(0, np.int64), axis=0))
 case("all steps but the last", "only the last one")(lambda g: g.slice(g.sequence(), 0, -1, 0))
 case("the last two steps", "only the last one")(lambda g: g.slice(g.sequence(), -2, LAST, 0))
@@ -275,7 +275,7 @@ def _(g):
     return y, g.add("Softmax", y, axis=-1)
 
 
-@case("a product beside its sum with a bias", "no bias of a product")
+@case("a product beside its sum with a bias", "not the bias of a product")
 def _(g):
     y = g.add("MatMul", g.sequence(), g.random(H, 5))
     return y, g.add("Add", y, g.random(5))
@@ -360,7 +360,7 @@ case("lengths and a head", says="steps after a row's length")(lambda g: g.fc(g.s
 
 
 def stateful(g, rows, *used):
-    """Two GRUs whose first states are these of the rows of an input."""
+    """Two GRUs whose first states are the given rows of an input."""
     x, h = g.x(), g.input("h0", rows, "B", H)
     below, above = [g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0)) for k in used]
     y = g.flat(g.recurrent(x, op="GRU", state=below)[0])
@@ -387,7 +387,7 @@ case("dropout in training", "training_mode")(
     lambda g: g.add("Dropout", g.sequence(), g.constant(0.5), g.constant(True, np.bool_)))
 case("dropout that is off")(lambda g: g.add("Dropout", g.sequence(), g.constant(0.5), g.constant(False, np.bool_)))
 case("dropout of an old opset", opset=11)(lambda g: g.add("Dropout", g.sequence(), ratio=0.5))
-case("tokens as truth values", "into integers of")(
+case("tokens as truth values", "to integers of")(
     lambda g: g.sequence(g.add("Gather", g.random(2, I), g.add("Cast", g.add("Cast", g.input(
         "x", "T", "B", kind=np.int64, values=np.arange(T * B).reshape(T, B) % 2), to=9), to=7))))
 
@@ -428,7 +428,7 @@ def export_torch(module):
     return onnx.load_from_string(file.getvalue()), {"x": x.numpy()}
 
 
-# ---- what the import says, applied -----------------------------------------------------------
+# ---- applying the import's report -------------------------------------------------------------
 
 def signature_of(path):
     with open(path, "rb") as file:
@@ -437,13 +437,15 @@ def signature_of(path):
 
 
 def sizes_of(words, axes):
-    """(axes one by one, those of each word) of "batch time*2 1"; numbers are parts, from the first on."""
+    """Splits "batch time*2 1" into single axes, and the sizes of each word; numbers are sizes of parts, starting with the
+    first.
+    """
     atoms = [atom for word in words for atom in word.split("*")]
     return atoms, [[axes[a] if a in axes else int(a) for a in word.split("*")] for word in words]
 
 
 def to_graph(numbers, axes):
-    """numbers [time, batch, features] in the order of the graph's axes: "batch 2 features"."""
+    """Rearranges values [time, batch, features] to the graph's axes: "batch 2 features"."""
     atoms = re.split(r"[ *]", axes)
     parts = [int(a) for a in atoms if a.isdigit()]
     numbers = numbers.reshape(*numbers.shape[:2], *parts, -1)
@@ -460,7 +462,7 @@ def to_graph(numbers, axes):
 
 
 def from_graph(array, axes, order):
-    """The inverse for inputs, which have no merged axes; of states the number is that of layers and directions."""
+    """The inverse for inputs, which have no merged axes. For states, the number is that of layers and directions."""
     words = ["layers" if w.isdigit() and "layers" in order else w for w in axes.split(" ")]
     array = array.squeeze(tuple(k for k, w in enumerate(words) if w not in order))
     words = [w for w in words if w in order]
@@ -469,7 +471,7 @@ def from_graph(array, axes, order):
 
 
 def planes_of(array):
-    """(array, entry) of "h0[1] + unused + h0.rnn1[0,2]", one by one; None: unused."""
+    """Yields (array, entry) of "h0[1] + unused + h0.rnn1[0,2]"; None: unused."""
     for term in array.split(" + "):
         name, index = re.fullmatch(r"([^\[]+)(?:\[(.*)\])?", term).groups()
         yield from [(name, int(k)) for k in index.split(",")] if index else [None]
@@ -489,7 +491,7 @@ INPUTS = {"x": ("time", "batch", "features"), "tokens": ("time", "batch"), "leng
 
 
 def arrays_of(signature, feeds):
-    """What `unroll run` reads, of the graph's inputs."""
+    """Returns the inputs of `unroll run` for the graph's inputs."""
     arrays, states = {}, {}
     for entry in signature:
         if "input" not in entry:
@@ -507,7 +509,7 @@ def arrays_of(signature, feeds):
 
 
 def run_import(unroll, command, folder, feeds):
-    """The graph's outputs by what the import says of them."""
+    """Returns the graph's outputs according to the import's report."""
     model, data, result = (os.path.join(folder, name) for name in ("g.safetensors", "in.npz", "out.npz"))
     signature = signature_of(model)
     arrays = arrays_of(signature, feeds)

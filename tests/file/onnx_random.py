@@ -1,6 +1,6 @@
-"""Random ONNX graphs: recurrent nodes, and around them a few of the operators that move, cut and join numbers, drawn by
-chance. What the import takes must give ONNX Runtime's numbers, with what its signature says applied (onnx_graphs.py);
-the rest must be refused by node, input or output. Run by check_onnx_live.py for so many seconds."""
+"""Random ONNX graphs: recurrent nodes with a few operators around them that move, cut and join values. If the import
+accepts a graph, it must give ONNX Runtime's values according to its signature (onnx_graphs.py). Otherwise it must be
+refused with the name of a node, input or output. Run by check_onnx_live.py for a given time."""
 import os
 import random
 import time
@@ -13,7 +13,7 @@ from onnx_graphs import LAST, Graph, run_import
 
 
 class RandomGraph(Graph):
-    """Values are (name, an array of the shape that it has)."""
+    """Values are (name, an array of the same shape)."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -41,7 +41,7 @@ class RandomGraph(Graph):
         return self.transpose(x, *[order.index(k) for k in range(3)]), np.empty([self.sizes.get(d, d) for d in dims])
 
     def stack(self):
-        """One to three levels, perhaps with lengths and with first states in any order."""
+        """One to three levels, possibly with lengths, and with first states in any order."""
         r, (x, a) = self.draw, self.values[0]
         steps, rows, levels, hidden = *a.shape[:2], r.choice([1, 1, 2, 3]), r.choice([1, 2, 3, 6])
         both, op, inputs, lengths, states = r.random() < 0.6, r.choice(["LSTM", "GRU", "RNN"]), a.shape[2], "", ""
@@ -122,7 +122,7 @@ class RandomGraph(Graph):
 
 
 def compare(unroll, command, folder, seed, counts):
-    """What is wrong, or None."""
+    """Returns the error, or None."""
     g = RandomGraph(seed)
     outputs = [name for name, _ in g.values[1:][-5:]]
     model = g.model(g.draw.sample(outputs, min(len(outputs), g.draw.choice([1, 1, 2, 3]))))

@@ -1,5 +1,5 @@
-/* Runs what an ONNX graph was read as, on arrays by the graph's names, and compares the outputs it names: for
- * tests. Not a part of the library: there, networks have one input and layers' outputs by number. */
+/* Runs an imported ONNX graph on arrays by the graph's names and compares its named outputs, for tests. In the library,
+ * networks have one input and numbered outputs. */
 #ifndef TESTS_FILE_ONNX_RUN_H
 #define TESTS_FILE_ONNX_RUN_H
 #include <math.h>
@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "file/npy.h"
-#include "file/onnx_import.h"
+#include "io/npy.h"
+#include "convert/onnx/onnx_import.h"
 #include "model/layer_kind.h"
 #include "unroll_train.h"
 
-/* What a run may leave out, to see that a comparison notices. */
+/* What a run may omit, to check that the comparison detects it. */
 struct onnx_mutation {
     bool no_lengths, no_states;
 };
@@ -26,12 +26,12 @@ struct onnx_run {
     unroll_session *session;
     int T, B;
     int32_t *lengths;
-    float *read[2 * IMPORT_LAYERS + 2][3]; /* of each layer: y; h and c, of both directions */
+    float *read[2 * IMPORT_LAYERS + 2][3]; /* of each layer: y; h and c of both directions */
 };
 
 static inline double onnx_number(const struct tensor_view *t, size_t i)
 {
-    const char *at = (const char *)t->data + i * dtype_size(t->dtype); /* an archive aligns nothing */
+    const char *at = (const char *)t->data + i * dtype_size(t->dtype); /* arrays in an archive are not aligned */
     float f;
     int32_t n;
     int64_t wide;
@@ -48,14 +48,14 @@ static inline const struct tensor_view *onnx_array(const struct onnx_run *r, int
     return r->find(r->arg, r->im->file->input[input].name);
 }
 
-/* Where the axis lies in the sequence's array; -1: it was added in the graph. */
+/* Returns the position of the axis in the sequence's array; -1: added in the graph. */
 static inline int onnx_position(const struct onnx_import *im, int id)
 {
     int position = id - AXIS_OF_INPUT - im->sequence * ONNX_RANK;
     return position >= 0 && position < ONNX_RANK ? position : -1;
 }
 
-/* Number (t, b, k) of the sequence. */
+/* Returns the index of (t, b, k) in the sequence. */
 static inline size_t onnx_index(const struct onnx_import *im, const struct tensor_view *x, int t, int b, int k)
 {
     size_t index = 0;
@@ -66,10 +66,11 @@ static inline size_t onnx_index(const struct onnx_import *im, const struct tenso
     return index;
 }
 
+/* Opens a session with the sizes and lengths of the given inputs. */
 static inline unroll_status onnx_open_session(struct onnx_run *r)
 {
     const struct onnx_import *im = r->im;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     const struct tensor_view *x = onnx_array(r, im->sequence),
                              *lengths = im->lengths < 0 ? NULL : onnx_array(r, im->lengths);
     int t = onnx_position(im, im->time), b = onnx_position(im, im->batch);
@@ -88,6 +89,7 @@ static inline unroll_status onnx_open_session(struct onnx_run *r)
     return unroll_session_new(im->model, &config, &r->session);
 }
 
+/* Writes the initial states from the given inputs. */
 static inline unroll_status onnx_write_states(struct onnx_run *r)
 {
     for (int i = 0; i < r->im->states && !r->mutation.no_states; i++) {
@@ -102,7 +104,7 @@ static inline unroll_status onnx_write_states(struct onnx_run *r)
             const size_t row = s->batch_first ? b * rows + (size_t)s->row : (size_t)s->row * (size_t)r->B + b;
             for (size_t u = 0; u < hidden; u++) h[b * hidden + u] = (float)onnx_number(a, row * hidden + u);
         }
-        unroll_status status = unroll_write(r->session, name, h, (size_t)r->B * hidden);
+        unroll_status status = unroll_session_write(r->session, name, h, (size_t)r->B * hidden);
         free(h);
         if (status != UNROLL_OK)
             return status;
@@ -110,6 +112,7 @@ static inline unroll_status onnx_write_states(struct onnx_run *r)
     return UNROLL_OK;
 }
 
+/* Runs the session on the input sequence. */
 static inline unroll_status onnx_forward(struct onnx_run *r)
 {
     const struct onnx_import *im = r->im;
@@ -129,13 +132,13 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
                           .tokens = im->tokens ? tokens : NULL,
                           .inputs = im->tokens ? NULL : inputs,
                           .lengths = r->lengths};
-    unroll_status status = unroll_forward(r->session, &batch);
+    unroll_status status = unroll_session_forward(r->session, &batch);
     free(inputs);
     free(tokens);
     return status;
 }
 
-/* The numbers of a buffer of the session, read once. */
+/* Returns the values of a buffer of the session, read once. */
 static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
 {
     bool last = q->index + 1 == r->im->model->layers && r->im->model->layer[q->index].kind->is_affine;
@@ -147,17 +150,17 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
         snprintf(name, sizeof name, "%sn.l%d%s", q->kind == PIECE_H ? "h" : "s", q->index,
                  q->direction ? ".reverse" : "");
     if (!r->read[slot][kind]) {
-        size_t count = unroll_count(r->session, name);
+        size_t count = unroll_session_count(r->session, name);
         float *numbers = calloc(count + 1, sizeof *numbers);
-        if (!count || unroll_read(r->session, name, numbers, count) != UNROLL_OK)
+        if (!count || unroll_session_read(r->session, name, numbers, count) != UNROLL_OK)
             printf("no buffer '%s': %s\n", name, unroll_last_error());
         r->read[slot][kind] = numbers;
     }
     return r->read[slot][kind];
 }
 
-/* What the network has for one number of an output; NAN where it can't be compared:
- * padding of dense layers. */
+/* Returns the network's value for one element of an output; NAN if it cannot be compared: the padding of dense
+ * layers. */
 static inline double onnx_expect(struct onnx_run *r, const struct symbolic *f, int t, int b, int s, int64_t k)
 {
     const struct part *q = &f->piece[s * f->pieces];
@@ -173,7 +176,7 @@ static inline double onnx_expect(struct onnx_run *r, const struct symbolic *f, i
     return numbers[((size_t)t * (size_t)r->B + (size_t)b) * l->outputs + (size_t)(q->first + k)];
 }
 
-/* Adds the place along one axis of an output to t, b, stack and feature. */
+/* Adds the index along one axis of an output to t, b, stack and feature. */
 static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, int *t, int *b, int *s, int64_t *k)
 {
     if (id == AXIS_FEATURE)
@@ -186,7 +189,7 @@ static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, i
         *b = (int)at;
 }
 
-/* The largest difference to `reference`, relative to 1; -1: shapes differ. */
+/* Returns the largest difference from `reference`, relative to 1; -1 if shapes differ. */
 static inline double onnx_compare(struct onnx_run *r, const char *output, const struct tensor_view *reference)
 {
     const struct symbolic *f = &onnx_value(r->im, output)->symbolic;
@@ -216,7 +219,8 @@ static inline double onnx_compare(struct onnx_run *r, const char *output, const 
     return worst;
 }
 
-/* The worst of all outputs that have a reference; *compared: how many. Negative: it could not be run. */
+/* Returns the largest difference over all outputs with a reference, and their number in *compared. Negative: the graph
+ * could not be run. */
 static inline double onnx_run_and_compare(struct onnx_run *r, int *compared)
 {
     double worst = 0;

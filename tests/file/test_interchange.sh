@@ -1,7 +1,7 @@
 #!/bin/sh
-# Import and export beside PyTorch and Keras themselves: test_interchange.sh BINARY BUILD. Where they can't be had
-# (tests/venv.sh) it is skipped.
-# test: args=$B/unroll $B; seconds=60
+# Compares import and export with PyTorch and Keras: test_interchange.sh BINARY BUILD. Skipped if they cannot be
+# installed (tests/venv.sh).
+# test: kinds=ci-plain; args=$B/unroll $B; seconds=60
 binary=$(realpath "$1") || exit 2
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../venv.sh" "${2:-build}" torch keras safetensors h5py) ||

@@ -1,6 +1,5 @@
-/* Tests of file/npy and file/tensor_view: files that NumPy wrote (tests/fuzz/seeds/npy), what is written is
- * read back, and damage of each kind is refused with a sentence.
- * Run from the top of the project. */
+/* Tests io/npy and io/tensor_view: files written by NumPy (tests/fuzz/seeds/npy), round trips, and each kind of damage
+ * is refused with a message. Run from the top of the project. */
 /* test: kinds=plain,memory */
 #include <limits.h>
 #include <math.h>
@@ -12,13 +11,13 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-#include "file/npy.h"
+#include "io/npy.h"
 
 #define SEEDS "tests/fuzz/seeds/npy/"
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
 
-/* ---- what NumPy wrote ---- */
+/* ---- NumPy's files ---- */
 
 /* The array k / 4 of shape [2, 3]. */
 static void check_quarters(const struct tensor_view *tensor, const char *what)
@@ -107,14 +106,14 @@ static void test_refused_writes(void)
     struct tensor_view bf16 = {.name = "w", .dtype = DTYPE_BF16, .rank = 1, .shape = {2}, .data = &number, .bytes = 4};
     struct tensor_view wrong = {.name = "w", .dtype = DTYPE_F32, .rank = 1, .shape = {2}, .data = &number, .bytes = 4};
     CHECK_REFUSED(npz_write(path, &bf16, 1), UNROLL_UNSUPPORTED, "BF16");
-    CHECK_REFUSED(npy_write(path, &wrong), UNROLL_USAGE, "do not fit its shape");
+    CHECK_REFUSED(npy_write(path, &wrong), UNROLL_USAGE, "do not match its type and shape");
     wrong.shape[0] = 1;
     CHECK_REFUSED(npy_write("/dev/full", &wrong), UNROLL_RESOURCE, "/dev/full");
 }
 
 /* ---- damage ---- */
 
-/* Every shorter file and every file with one byte changed must be refused or be readable. */
+/* Every truncated file and every file with one changed byte must be refused or be readable. */
 static void test_damage(const char *seed, bool checksummed)
 {
     void *bytes;
@@ -157,9 +156,9 @@ static void test_headers(void)
           unroll_last_error());
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"), UNROLL_DATA, "12 bytes");
     CHECK_REFUSED(parse_text("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"), UNROLL_UNSUPPORTED,
-                  "fix: .astype('<f4')");
+                  "fix: convert it with .astype('<f4')");
     CHECK_REFUSED(parse_text("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }"), UNROLL_UNSUPPORTED,
-                  "fix: .astype('<i4')");
+                  "fix: convert it with .astype('<i4')");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'shape': (2,), }"), UNROLL_DATA, "dict");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), UNROLL_DATA,
                   "dict");

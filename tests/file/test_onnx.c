@@ -1,6 +1,6 @@
-/* ONNX graphs as networks: what ONNX Runtime and PyTorch computed of the graphs in tests/vectors/onnx, within
- * 1e-5; mutants of them, which must differ; onnx's own node tests; what is refused, in words; export and
- * import of models of all kinds. tools/make_onnx_vectors.py makes the vectors.
+/* ONNX graphs as networks. Values of ONNX Runtime and PyTorch for the graphs in tests/vectors/onnx agree within 1e-5,
+ * and those of mutated graphs differ. Also onnx's own node tests, the messages of refusals, and export and import of
+ * models of all kinds. tools/make_onnx_vectors.py creates the vectors.
  *     test_onnx [VECTORS [NODE_TESTS]] */
 /* test: kinds=check-plain,memory */
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-#include "file/file_table.h"
+#include "convert/file_table.h"
 #include "onnx_run.h"
 
 static const double TOLERANCE = 1e-5;
@@ -20,7 +20,7 @@ static const struct tensor_view *find_in_npz(void *arg, const char *name) { retu
 
 /* ---- vectors --------------------------------------------------------------------------- */
 
-/* Changes what a graph means; false: it has nothing to change. */
+/* Changes the meaning of a graph; returns false if there is nothing to change. */
 typedef bool change_graph(struct onnx_file *);
 
 static struct onnx_attribute *find_attribute(struct onnx_file *o, const char *name)
@@ -44,7 +44,7 @@ static bool swap_gates(struct onnx_file *o)
     return o->nodes == 1 && strcmp(o->node[0].op, "RNN");
 }
 
-/* Node of an attribute that is no longer there: renaming one to another that is known and does nothing. */
+/* Removes an attribute by renaming it to another one that is accepted and has no effect. */
 static bool drop(struct onnx_file *o, const char *name)
 {
     struct onnx_attribute *a = find_attribute(o, name);
@@ -62,7 +62,7 @@ static bool ignore_activations(struct onnx_file *o)
     return drop(o, "activations");
 }
 
-/* Other numbers than the file's: not all functions have defaults. */
+/* Changes the values in the file, because not all functions have defaults. */
 static bool move_numbers(struct onnx_file *o, const char *name)
 {
     static float moved[8];
@@ -147,12 +147,12 @@ static const struct {
 enum { MUTANTS = sizeof mutants / sizeof *mutants };
 static int mutants_tried[MUTANTS];
 
-/* The difference of one graph, changed or not; -1: it is not read; -2: there is nothing to change. */
+/* Returns the difference for one graph, changed or not; -1: not imported; -2: nothing to change. */
 static double difference_of(const char *path, struct npz *arrays, int mutant, int *compared)
 {
     struct onnx_file *file;
     struct onnx_import *im;
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     double difference = -1;
     if (onnx_open(path, &file) != UNROLL_OK)
         return -1;
@@ -232,7 +232,7 @@ static const struct tensor_view *find_in_test(void *arg, const char *name)
     return NULL;
 }
 
-/* One .pb: an array of the run; weights become constants of the graph. */
+/* Reads one .pb: an array of the run; weights become constants of the graph. */
 static bool read_array(struct node_test *t, const char *folder, const char *kind, int index, const char *name)
 {
     char path[PATH_MAX];
@@ -258,13 +258,13 @@ static bool read_array(struct node_test *t, const char *folder, const char *kind
     return true;
 }
 
-/* Its inputs have all data, also the weights: an onnx node by itself. */
+/* Returns the difference for a single onnx node, whose inputs, including the weights, are all data. */
 static double node_difference(const char *folder)
 {
     char path[PATH_MAX + 16];
     struct node_test t = {.count = 0};
     struct onnx_import *im;
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     double difference = -1;
     int compared = 0, data = 0;
     snprintf(path, sizeof path, "%s/model.onnx", folder);
@@ -306,25 +306,25 @@ static void check_node_tests(const char *folder)
 
 /* ---- the signature --------------------------------------------------------------------- */
 
-/* What the inputs and outputs of the graph are is saved with the model. */
+/* The description of the graph's inputs and outputs is saved with the model. */
 static void check_signature(const char *folder, const char *name, const char *const lines[], int count)
 {
-    unroll_import_config config = unroll_import_default();
-    unroll_arrays_config arrays = unroll_arrays_default();
+    unroll_import_config config = unroll_import_config_default();
+    unroll_run_config arrays = unroll_run_config_default();
     unroll_model *model = NULL, *again = NULL;
     const char *line;
     char path[PATH_MAX], saved[] = "/tmp/test_onnx_XXXXXX";
     int file = mkstemp(saved), n = 0;
     close(file);
     snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
-    if (CHECK(unroll_import(path, &config, &model) == UNROLL_OK && unroll_model_save(model, saved) == UNROLL_OK &&
+    if (CHECK(unroll_model_import(path, &config, &model) == UNROLL_OK && unroll_model_save(model, saved) == UNROLL_OK &&
                   unroll_model_load(saved, &again) == UNROLL_OK,
               "%s: %s", name, unroll_last_error())) {
         for (; (line = unroll_model_signature(again, n)); n++)
             CHECK(n < count && !strcmp(line, lines[n]), "%s: entry %d is %s", name, n, line);
         CHECK(n == count, "%s: its signature has %d entries, not %d", name, n, count);
         if (strstr(lines[count - 1], "cn"))
-            CHECK_REFUSED(unroll_run(again, "nothing.npz", "y.npy", &arrays), UNROLL_USAGE, "would hold y alone");
+            CHECK_REFUSED(unroll_model_run(again, "nothing.npz", "y.npy", &arrays), UNROLL_USAGE, "can store only y");
     }
     unroll_model_free(model);
     unroll_model_free(again);
@@ -350,11 +350,11 @@ static void check_signatures(const char *folder)
 
 /* ---- export, and back ------------------------------------------------------------------ */
 
-/* Two models that must give the same numbers on random input with first states. */
+/* Two models must give the same values for random inputs and first states. */
 static double compare_models(unroll_model *a, unroll_model *b)
 {
     enum { T = 4, B = 3 };
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *model[2] = {a, b};
     float *out[2] = {NULL, NULL}, x[T * B * 16];
     int32_t tokens[T * B];
@@ -377,12 +377,12 @@ static double compare_models(unroll_model *a, unroll_model *b)
         float h0[B * 8];
         for (int i = 0; i < B * 8; i++) h0[i] = (float)(i % 9 - 4) / 7;
         const char *first = model[k]->layer[0].first_direction ? "h0.l0.reverse" : "h0.l0";
-        unroll_write(s, first, h0, unroll_count(s, first));
-        unroll_status status = unroll_forward(s, &batch);
-        const char *name = unroll_count(s, "z") ? "z" : last;
-        count = unroll_count(s, name);
+        unroll_session_write(s, first, h0, unroll_session_count(s, first));
+        unroll_status status = unroll_session_forward(s, &batch);
+        const char *name = unroll_session_count(s, "z") ? "z" : last;
+        count = unroll_session_count(s, name);
         out[k] = calloc(count + 1, sizeof **out);
-        if (status != UNROLL_OK || !count || unroll_read(s, name, out[k], count) != UNROLL_OK)
+        if (status != UNROLL_OK || !count || unroll_session_read(s, name, out[k], count) != UNROLL_OK)
             worst = INFINITY;
         unroll_session_free(s);
     }
@@ -396,13 +396,13 @@ static void check_export(const char *what, unroll_model *m)
 {
     char path[] = "/tmp/test_onnx_XXXXXX";
     int file = mkstemp(path);
-    unroll_export_config to = unroll_export_default();
-    unroll_import_config from = unroll_import_default();
+    unroll_export_config to = unroll_export_config_default();
+    unroll_import_config from = unroll_import_config_default();
     unroll_model *back = NULL;
     close(file);
     to.format = from.format = "onnx";
-    bool good = CHECK(unroll_export(m, path, &to) == UNROLL_OK, "%s: %s", what, unroll_last_error()) &&
-                CHECK(unroll_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what, unroll_last_error());
+    bool good = CHECK(unroll_model_export(m, path, &to) == UNROLL_OK, "%s: %s", what, unroll_last_error()) &&
+                CHECK(unroll_model_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what, unroll_last_error());
     if (good) {
         double difference = compare_models(m, back);
         CHECK(difference == 0, "%s: export and import change it by %g: %s", what, difference,
@@ -417,7 +417,7 @@ static void check_exports_of_stacks(void)
     static const char *const cells[] = {"lstm", "gru", "gru-before", "rnn", "rnn-relu"};
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
         for (int variant = 0; variant < 4; variant++) {
-            unroll_spec s = unroll_spec_default();
+            unroll_model_config s = unroll_model_config_default();
             unroll_model *m;
             s.cell = cells[c];
             s.hidden = 8;
@@ -465,26 +465,26 @@ static void check_export_of_network(void)
     n.input = 5;
     n.layer = layer;
     n.layers = 4;
-    if (CHECK(unroll_network_new(&n, 9, &m) == UNROLL_OK, "%s", unroll_last_error()))
+    if (CHECK(unroll_model_from_network(&n, 9, &m) == UNROLL_OK, "%s", unroll_last_error()))
         check_export("a network", m);
     unroll_model_free(m);
 }
 
-static void check_refused_export(unroll_spec s, const char *words)
+static void check_refused_export(unroll_model_config s, const char *words)
 {
     unroll_model *m;
-    unroll_export_config to = unroll_export_default();
+    unroll_export_config to = unroll_export_config_default();
     to.format = "onnx";
     if (!CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(unroll_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
+    CHECK(unroll_model_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
           "refused with '%s'", unroll_last_error());
     unroll_model_free(m);
 }
 
 static void check_refused_exports(void)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.hidden = 8;
     s.input = 3;
     s.projection = 4;
@@ -494,13 +494,13 @@ static void check_refused_exports(void)
     check_refused_export(s, "mingru");
 }
 
-/* ---- what is refused ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------- */
 
 static void check_refused_graph(const char *path, change_graph *change, const char *words)
 {
     struct onnx_file *file;
     struct onnx_import *im;
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     if (!CHECK(onnx_open(path, &file) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     change(file);
@@ -584,19 +584,19 @@ static void check_refusals(const char *folder)
         const char *file;
         change_graph *change;
         const char *words;
-    } refusals[] = {{"lstm-reverse", other_operator, "node 'node' (Conv): this operator is not read"},
+    } refusals[] = {{"lstm-reverse", other_operator, "node 'node' (Conv): this operator is not supported"},
                     {"lstm-reverse", other_domain, "com.microsoft"},
-                    {"lstm-reverse", other_attribute, "the attribute 'dropout' is not known"},
+                    {"lstm-reverse", other_attribute, "the attribute 'dropout' is not supported"},
                     {"lstm-reverse", old_opset, "opset 6"},
                     {"lstm-reverse", nan_weight, "NaN or infinity"},
                     {"lstm-reverse", narrow_weight, "does not have the shape"},
-                    {"lstm-reverse", no_such_input, "nothing computes 'Q'"},
+                    {"lstm-reverse", no_such_input, "no node computes 'Q'"},
                     {"gru-before", from_pytorch, "GRU reset convention is doubtful"},
                     {"lstm-reverse", constant_state, "a constant that is not zero"},
                     {"lstm-functions", many_activations, "2 activations, not 3"},
-                    {"rnn-affine", no_alpha, "the activation 'Affine' lacks its alpha or beta"},
-                    {"rnn-scaledtanh", no_beta, "the activation 'ScaledTanh' lacks its alpha or beta"},
-                    {"lstm-reverse", twice, "given twice"}};
+                    {"rnn-affine", no_alpha, "the activation 'Affine' needs an alpha or beta"},
+                    {"rnn-scaledtanh", no_beta, "the activation 'ScaledTanh' needs an alpha or beta"},
+                    {"lstm-reverse", twice, "occurs twice"}};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/%s.onnx", folder, refusals[i].file);
@@ -604,32 +604,34 @@ static void check_refusals(const char *folder)
     }
 }
 
-/* What only state_dicts leave open, and an opset that a state_dict has not. */
+/* Options that only state_dicts have, and an opset for a state_dict. */
 static void check_refused_wishes(const char *folder)
 {
-    unroll_import_config config = unroll_import_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_import_config config = unroll_import_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *m;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/lstm-reverse.onnx", folder);
     config.order = "lstm";
-    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_UNSUPPORTED, "'onnx' takes no order of modules");
-    config = unroll_import_default();
+    CHECK_REFUSED(unroll_model_import(path, &config, &m), UNROLL_UNSUPPORTED,
+                  "'onnx' does not support an order of modules");
+    config = unroll_import_config_default();
     config.nonlinearity = "relu";
-    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_UNSUPPORTED, "'onnx' takes no nonlinearity");
+    CHECK_REFUSED(unroll_model_import(path, &config, &m), UNROLL_UNSUPPORTED, "'onnx' does not support a nonlinearity");
     config.nonlinearity = "sine";
-    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_USAGE, "choose one of tanh, relu");
+    CHECK_REFUSED(unroll_model_import(path, &config, &m), UNROLL_USAGE, "choose one of tanh, relu");
     spec.input = spec.hidden = 2;
     if (!CHECK(unroll_model_new(&spec, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    unroll_export_config export = unroll_export_default();
+    unroll_export_config export = unroll_export_config_default();
     export.format = "torch";
     export.opset = 17;
-    CHECK_REFUSED(unroll_export(m, "unwritten.safetensors", &export), UNROLL_UNSUPPORTED, "'torch' takes no opset");
+    CHECK_REFUSED(unroll_model_export(m, "unwritten.safetensors", &export), UNROLL_UNSUPPORTED,
+                  "'torch' does not support an opset");
     unroll_model_free(m);
 }
 
-/* Every prefix of a file is refused or read, with a sentence, and nothing leaks. */
+/* Every prefix of a file is refused with a message, or imported, and nothing leaks. */
 static void check_cut_files(const char *folder)
 {
     char path[PATH_MAX];
@@ -643,7 +645,7 @@ static void check_cut_files(const char *folder)
     for (size_t cut = 0; cut < size; cut++) {
         struct onnx_file *file;
         struct onnx_import *im;
-        unroll_import_config config = unroll_import_default();
+        unroll_import_config config = unroll_import_config_default();
         if (onnx_parse(bytes, cut, "cut", &file) != UNROLL_OK) {
             refused++;
             continue;

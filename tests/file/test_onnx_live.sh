@@ -1,6 +1,6 @@
 #!/bin/sh
-# ONNX export and import beside onnx.checker and ONNX Runtime: test_onnx_live.sh BINARY BUILD [SECONDS [SEED]], which are
-# of random graphs. Where they can't be had (tests/venv.sh) it is skipped.
+# Compares ONNX export and import with onnx.checker and ONNX Runtime: test_onnx_live.sh BINARY BUILD [SECONDS [SEED]],
+# where SECONDS and SEED are for random graphs. Skipped if they cannot be installed (tests/venv.sh).
 # test: args=$B/unroll $B; seconds=60
 # test: kinds=long-plain; args=$B/unroll $B 60; seconds=60
 here=$(cd "$(dirname "$0")" && pwd)

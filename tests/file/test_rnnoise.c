@@ -1,6 +1,5 @@
-/* Tests of the import of RNNoise's models: small files with random weights against the network's formulas
- * written plainly in double, refusals, a stream beside the whole sequence, and a real model where
- * ../shared/data has one. */
+/* Tests the import of RNNoise's models: small files with random weights compared with the network's formulas in plain
+ * double code, refusals, a stream compared with the whole sequence, and a real model if ../shared/data has one. */
 /* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "base/philox.h"
 #include "check.h"
-#include "file/npy.h"
+#include "io/npy.h"
 #include "unroll_advanced.h"
 
 enum { T = 12, MAX = 64, LAYERS = 6 };
@@ -21,7 +20,7 @@ static struct rng rng;
 
 /* ---- a file with random weights -------------------------------------------------------- */
 
-/* Kernels [inputs, columns] and biases, times 256. */
+/* Kernels [inputs, columns] and biases, scaled by 256. */
 struct layer {
     int inputs, units, activation, columns;
     double kernel[MAX][3 * MAX], recurrent[MAX][3 * MAX], bias[3 * MAX];
@@ -79,7 +78,7 @@ static void dense(const struct layer *l, const double *x, double *y)
     }
 }
 
-/* Columns z, r, h; the reset acts before the product: tanh(b + x W + (r h) U). */
+/* Columns z, r, h; the reset is applied before the product: tanh(b + x W + (r h) U). */
 static void gru(const struct layer *l, const double *x, double *h)
 {
     double gate[2][MAX], next[MAX];
@@ -148,9 +147,9 @@ static void write_arrays(void)
 
 static unroll_model *import(const char *file)
 {
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *m = NULL;
-    MUST(unroll_import(file, &config, &m));
+    MUST(unroll_model_import(file, &config, &m));
     return m;
 }
 
@@ -163,7 +162,7 @@ static void count_line(void *arg, const char *line)
 static void test_formulas(void)
 {
     for (int activation = 0; activation < 3; activation++) {
-        unroll_arrays_config run = unroll_arrays_default();
+        unroll_run_config run = unroll_run_config_default();
         unroll_difference difference = {.size = sizeof difference, .relative = INFINITY};
         int compared = 0;
         write_model(activation);
@@ -173,7 +172,7 @@ static void test_formulas(void)
             continue;
         run.report = count_line;
         run.arg = &compared;
-        MUST(unroll_verify(m, arrays, &run, &difference));
+        MUST(unroll_model_verify(m, arrays, &run, &difference));
         CHECK(compared == 2 && difference.relative <= 1e-6, "activation %d: %s differs by %g, %d arrays", activation,
               difference.array, difference.relative, compared);
         unroll_model_free(m);
@@ -184,14 +183,14 @@ static void test_formulas(void)
 
 static void refuse(const char *text, const char *says)
 {
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *m;
     FILE *file = fopen(path, "w");
     fputs(text, file);
     fclose(file);
     config.format = "rnnoise";
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'", text,
-          unroll_last_error());
+    CHECK(unroll_model_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'",
+          text, unroll_last_error());
 }
 
 static void test_refusals(void)
@@ -206,23 +205,25 @@ static void test_refusals(void)
     refuse("rnnoise-nu model file version 1\n1 1 0 1 x", "input_dense: a number is missing");
     refuse("rnnoise-nu model file version 1\n1 1 0 1 1  1 1 0 1 1 1 1 1 1 1 1 1  1 1 0 1 1 1 1 1 1 1 1 1"
            "  1 1 0 1 1 1 1 1 1 1 1 1  1 1 0 1 1  1 1 0 1 1",
-           "noise_gru reads 1 numbers");
+           "noise_gru reads 1 values");
     write_model(0);
     FILE *file = fopen(path, "a");
     fputs("7\n", file);
     fclose(file);
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *m;
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), "more behind"), "'%s'",
-          unroll_last_error());
+    CHECK(unroll_model_import(path, &config, &m) == UNROLL_DATA &&
+              strstr(unroll_last_error(), "data after the last layer"),
+          "'%s'", unroll_last_error());
 }
 
-/* ---- a stream beside the whole sequence ------------------------------------------------ */
+/* ---- a stream compared with the whole sequence ----------------------------------------- */
 
+/* Compares a stream with a session, bit for bit. */
 static void compare_stream(unroll_model *m, int steps, int features, int bands)
 {
-    unroll_session_config config = unroll_session_default();
-    unroll_stream_config stream_config = unroll_stream_default();
+    unroll_session_config config = unroll_session_config_default();
+    unroll_stream_config stream_config = unroll_stream_config_default();
     size_t bytes = unroll_stream_bytes(m, &stream_config), in = (size_t)steps * (size_t)features;
     size_t out = (size_t)steps * (size_t)bands;
     float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole), *streamed = malloc(out * sizeof *x);
@@ -231,13 +232,13 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
     config.steps = steps;
     for (size_t i = 0; i < in; i++) x[i] = 2 * rng_uniform(&rng) - 1;
     MUST(unroll_session_new(m, &config, &session));
-    MUST(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}));
-    MUST(unroll_read(session, "z", whole, out));
+    MUST(unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}));
+    MUST(unroll_session_read(session, "z", whole, out));
     unroll_session_free(session);
     if (CHECK(bytes > 0, "no stream: %s", unroll_last_error())) {
         void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
         MUST(unroll_stream_init(memory, bytes, m, &stream_config, &stream));
-        MUST(unroll_stream_run(stream, steps, x, streamed));
+        MUST(unroll_stream_run(stream, steps, NULL, x, streamed));
         CHECK(!memcmp(whole, streamed, out * sizeof *whole), "the stream has other bits than the whole sequence");
         free(memory);
     }

@@ -1,6 +1,5 @@
-/* Tests of the import of RTNeural's JSON: files with random weights in Keras' layout against Keras'
- * formulas written plainly in double, a state_dict as JSON, refusals, and RTNeural's own models
- * where ../shared/data has them. */
+/* Tests the import of RTNeural's JSON: files with random weights in Keras' layout compared with Keras' formulas in
+ * plain double code, a state_dict as JSON, refusals, and RTNeural's own models if ../shared/data has them. */
 /* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "base/philox.h"
 #include "check.h"
-#include "file/npy.h"
+#include "io/npy.h"
 #include "unroll_advanced.h"
 
 enum { T = 9, IN = 2, H = 3, OUT = 2, MAX = 16 };
@@ -56,7 +55,7 @@ static void print_layer(FILE *file, const char *type, const char *activation, in
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* bias + x W or h U, column by column; b NULL: none. */
+/* Returns bias + x W or h U of one column; b NULL: none. */
 static double sum(const double *x, int n, double w[][4 * H], const double *b, int column)
 {
     double s = b ? b[column] : 0;
@@ -111,6 +110,7 @@ static void write_model(bool lstm)
     fclose(file);
 }
 
+/* Writes random inputs, and the outputs computed in double. */
 static void write_arrays(bool lstm)
 {
     float x[T][IN], y[T][OUT];
@@ -133,13 +133,13 @@ static void write_arrays(bool lstm)
 
 static void compare(const char *file, const char *what, double limit)
 {
-    unroll_import_config config = unroll_import_default();
-    unroll_arrays_config run = unroll_arrays_default();
+    unroll_import_config config = unroll_import_config_default();
+    unroll_run_config run = unroll_run_config_default();
     unroll_difference difference = {.size = sizeof difference, .absolute = INFINITY, .relative = INFINITY};
     unroll_model *m;
-    if (!MUST(unroll_import(file, &config, &m)))
+    if (!MUST(unroll_model_import(file, &config, &m)))
         return;
-    MUST(unroll_verify(m, arrays, &run, &difference));
+    MUST(unroll_model_verify(m, arrays, &run, &difference));
     CHECK(difference.absolute <= limit, "%s: the largest difference is %g", what, difference.absolute);
     unroll_model_free(m);
 }
@@ -160,14 +160,14 @@ static void test_refusals(void)
     static const struct {
         const char *text, *says;
     } wrong[] = {
-        {"[]", "no object"},
+        {"[]", "JSON object"},
         {"{", "json"},
         {"{\"layers\":[]}", "in_shape"},
         {"{\"in_shape\":[1],\"layers\":[]}", "no layers"},
         {"{\"in_shape\":[],\"layers\":[]}", "in_shape[0] is not an integer in 1 .. 65536"},
         {"{\"in_shape\":[1],\"layers\":[3]}", "type"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"conv1d\",\"shape\":[1],\"weights\":[]}]}", "conv1d"},
-        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"activation\",\"activation\":\"relu\"}]}", "does not follow"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"activation\",\"activation\":\"relu\"}]}", "must follow"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"activation\":\"prelu\",\"shape\":[1],\"weights\":[]}]}",
          "'prelu'"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"lstm\",\"activation\":\"relu\",\"shape\":[1],\"weights\":[]}]}",
@@ -175,33 +175,34 @@ static void test_refusals(void)
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[]}]}", "0 arrays"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1,2]]]}]}", "1 x 1"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[2],\"weights\":[[[1,2],[3]]]}]}", "equal"},
-        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[\"1\"]]]}]}", "is none"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[\"1\"]]]}]}",
+         "is not a number"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1e39]]]}]}", "too large"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[99999999],\"weights\":[[[1]]]}]}",
          "shape[0] is not an integer in 1 .. 65536"},
         {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[4294967297],\"weights\":[[[1]]]}]}", "shape[0]"},
         {"{\"a.weight_ih_l0\":3}", "a.weight_ih_l0"},
-        {"{\"a.weight_ih_l0\":[[1],[2]],\"a.weight_hh_l0\":[[1],[2]]}", "neither one gate"}};
-    unroll_import_config config = unroll_import_default();
+        {"{\"a.weight_ih_l0\":[[1],[2]],\"a.weight_hh_l0\":[[1],[2]]}", "an RNN has one gate"}};
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *m;
     config.format = "rtneural";
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         FILE *file = fopen(path, "w");
         fputs(wrong[i].text, file);
         fclose(file);
-        unroll_status status = unroll_import(path, &config, &m);
+        unroll_status status = unroll_model_import(path, &config, &m);
         CHECK((status == UNROLL_DATA || status == UNROLL_UNSUPPORTED) && strstr(unroll_last_error(), wrong[i].says),
               "%s: %d '%s'", wrong[i].text, (int)status, unroll_last_error());
     }
 }
 
-/* Keras' layers say all of themselves; a state_dict does not. */
+/* Keras' layers are completely described, so options are refused; a state_dict needs some. */
 static void test_wishes(void)
 {
     static const char *const files[] = {"{\"in_shape\":[1],\"layers\":[]}", "{\"a.weight_ih_l0\":3}"};
     static const char *const says[] = {"leave them out", "choose one of tanh, relu"};
     static const char *const nonlinearity[] = {"relu", "sine"};
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *m;
 
     config.format = "rtneural";
@@ -210,7 +211,7 @@ static void test_wishes(void)
         fputs(files[i], file);
         fclose(file);
         config.nonlinearity = nonlinearity[i];
-        CHECK_REFUSED(unroll_import(path, &config, &m), i ? UNROLL_USAGE : UNROLL_UNSUPPORTED, says[i]);
+        CHECK_REFUSED(unroll_model_import(path, &config, &m), i ? UNROLL_USAGE : UNROLL_UNSUPPORTED, says[i]);
     }
 }
 

@@ -1,6 +1,5 @@
-/* Tests of file/safetensors: what is written is read back, equal contents give equal bytes, and each
- * way in which a file can be damaged is refused with a sentence.
- * Not here: whether other programs read our files (that was tried with the Python package by hand). */
+/* Tests io/safetensors: round trips, equal contents give equal bytes, and each kind of damage is refused with a
+ * message. That other programs read our files was checked by hand with the Python package. */
 /* test: kinds=check-plain,memory */
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-#include "file/safetensors.h"
+#include "io/safetensors.h"
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX], second_path[PATH_MAX];
 
@@ -23,7 +22,7 @@ enum { TENSORS = DTYPE_COUNT + 3 };
 
 static const struct metadata metadata[] = {{"spec", "{\"cell\": \"lstm\"}"}, {"empty", ""}, {"\xc3\xa9", "\n\""}};
 
-/* One [3, 5] of each type, a scalar, an empty one, and one of eight dimensions. */
+/* A [3, 5] tensor of each type, a scalar, an empty one, and one with eight dimensions. */
 static void make_tensors(struct tensor_view tensors[TENSORS], const unsigned char *numbers)
 {
     static const char *const names[TENSORS] = {"t00",   "t01",  "t02", "t03", "t04", "t05", "t06",
@@ -142,11 +141,11 @@ static void test_writer_refuses(void)
 #define ENTRY(dtype, shape, offsets) "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define F32_2 ENTRY("\"F32\"", "[2]", "[0,8]")
 
-/* Files of a header and so many zero bytes. */
+/* Files with a header and zero bytes as data. */
 struct sample {
     const char *header;
     size_t data_bytes;
-    const char *message; /* part of what must be said; NULL: the file is good */
+    const char *message; /* a part of the message; NULL: the file is valid */
 };
 
 static const struct sample samples[] = {
@@ -160,7 +159,7 @@ static const struct sample samples[] = {
     {"{\"__metadata__\":{}}", 0, NULL},
     {"{\"__metadata__\":{\"k\":\"v\"}}", 0, NULL},
 
-    /* not the JSON that it should be */
+    /* not the expected JSON */
     {"", 0, "does not begin with '{'"},
     {" {}", 0, "does not begin with '{'"},
     {"[]", 0, "does not begin with '{'"},
@@ -215,22 +214,22 @@ static const struct sample samples[] = {
     {"{\"a\":" ENTRY("\"F32\"", "[2]", "{}") "}", 8, "'data_offsets' must be an array"},
     {"{\"a\":" ENTRY("\"F32\"", "[2]", "[-8,0]") "}", 8, "data_offsets[0]"},
     {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,8.0]") "}", 8, "data_offsets[1]"},
-    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[8,0]") "}", 8, "leave the 8 bytes"},
-    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 7, "leave the 7 bytes"},
-    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[4,12]") "}", 8, "leave the 8 bytes"},
-    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,9223372036854775807]") "}", 8, "leave the 8 bytes"},
-    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[1,9]") "}", 9, "leaving a hole after 0"},
+    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[8,0]") "}", 8, "are outside the 8 bytes"},
+    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 7, "are outside the 7 bytes"},
+    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[4,12]") "}", 8, "are outside the 8 bytes"},
+    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,9223372036854775807]") "}", 8, "are outside the 8 bytes"},
+    {"{\"a\":" ENTRY("\"F32\"", "[2]", "[1,9]") "}", 9, "leaving a gap after 0"},
 
     /* tiling */
     {"{\"a\":" F32_2 "}", 9, "9 bytes of data, but the header describes 8"},
     {"{}", 1, "1 bytes of data, but the header describes 0"},
-    {"{\"a\":" F32_2 ",\"b\":" ENTRY("\"U8\"", "[1]", "[9,10]") "}", 10, "leaving a hole after 8"},
+    {"{\"a\":" F32_2 ",\"b\":" ENTRY("\"U8\"", "[1]", "[9,10]") "}", 10, "leaving a gap after 8"},
     {"{\"a\":" F32_2 ",\"b\":" ENTRY("\"U8\"", "[4]", "[7,11]") "}", 11, "overlapping"},
     {"{\"a\":" F32_2 ",\"b\":" F32_2 "}", 8, "overlapping"},
     {"{\"a\":" F32_2 ",\"e\":" ENTRY("\"U8\"", "[0]", "[4,4]") "}", 8, "overlapping"},
-    {"{\"e\":" ENTRY("\"U8\"", "[0]", "[1,1]") "}", 1, "leaving a hole after 0"}};
+    {"{\"e\":" ENTRY("\"U8\"", "[0]", "[1,1]") "}", 1, "leaving a gap after 0"}};
 
-/* A copy of exactly the file's size, so that the address sanitizer sees one byte too far. */
+/* Copies to exactly the file's size, so that the address sanitizer detects reads beyond it. */
 static unsigned char *encode(uint64_t stated, const char *header, size_t data_bytes, size_t *size)
 {
     size_t length = strlen(header);
@@ -278,9 +277,9 @@ static void test_reader_refuses(void)
     size_t size;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) check_sample(&samples[i]);
     for (size_t short_size = 0; short_size < 8; short_size++) check_length(8, short_size, "too few");
-    check_length(8, 8, "cut short");
-    check_length(8, 15, "cut short");
-    check_length(9, 16, "cut short");
+    check_length(8, 8, "truncated in its header");
+    check_length(8, 15, "truncated in its header");
+    check_length(9, 16, "truncated in its header");
     check_length(100000001, 16, "larger than 100000000");
     check_length(UINT64_MAX, 16, "larger than 100000000");
     check_length(1ull << 63, 16, "larger than 100000000");
@@ -294,8 +293,7 @@ static void test_reader_refuses(void)
 
 /* ---- no memory ---- */
 
-/* Makes the first, the second, ... allocation fail until none is left: every failure is reported and
- * nothing stays behind. */
+/* Makes the first, the second, ... allocation fail until none is left: every failure is reported, and nothing leaks. */
 static void test_without_memory(void)
 {
     struct tensor_view tensors[TENSORS];

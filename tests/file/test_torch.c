@@ -1,7 +1,6 @@
-/* Tests of the import and export of PyTorch's state_dicts: the networks of tests/vectors/import give
- * PyTorch's numbers, also after our own file, and their tensors come back bit for bit; each way in
- * which a state_dict can be wrong is refused with the tensor's name. Not here: that PyTorch loads
- * what we write (test_torch.sh). */
+/* Tests the import and export of PyTorch's state_dicts. The networks of tests/vectors/import give PyTorch's values,
+ * also after a round trip through our own file, and their tensors are exported bit for bit. Each kind of invalid
+ * state_dict is refused with the tensor's name. Loading our files in PyTorch is tested in test_interchange.sh. */
 /* test: kinds=check-plain,memory */
 #include <limits.h>
 #include <math.h>
@@ -12,8 +11,8 @@
 
 #include "base/file.h"
 #include "check.h"
-#include "file/npy.h"
-#include "file/tensor_set.h"
+#include "io/npy.h"
+#include "convert/tensor_set.h"
 #include "unroll_advanced.h"
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
@@ -27,11 +26,11 @@ static const char *in_folder(const char *name)
 static unroll_status import(const char *file, const char *prefix, const char *order, const char *nonlinearity,
                             unroll_model **model)
 {
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     config.prefix = prefix;
     config.order = order;
     config.nonlinearity = nonlinearity;
-    return unroll_import(file, &config, model);
+    return unroll_model_import(file, &config, model);
 }
 
 /* ---- PyTorch's own --------------------------------------------------------------------- */
@@ -54,20 +53,20 @@ static const struct vector {
                {"tied.safetensors", .layers = 3}};
 enum { VECTORS = sizeof vectors / sizeof *vectors };
 
-/* DESIGN: 1e-6 of the scale in fp32. */
+/* Within 1e-6 of the scale in fp32. */
 static void check_parity(const struct vector *v, unroll_model *m, const char *what)
 {
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     unroll_difference difference = {.size = sizeof difference, .relative = INFINITY};
     char reference[PATH_MAX];
     snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."), v->name);
     config.batch_first = v->batch_first;
-    MUST(unroll_verify(m, reference, &config, &difference));
+    MUST(unroll_model_verify(m, reference, &config, &difference));
     CHECK(difference.relative <= 1e-6, "%s, %s: %s differs by %g", v->name, what, difference.array,
           difference.relative);
 }
 
-/* Every tensor of the file is in the export, bit for bit where the file holds F32, and no other. */
+/* The export has exactly the tensors of the file, bit for bit if the file has F32. */
 static void check_tensors(const struct vector *v, const char *file, const char *exported)
 {
     struct tensor_set from, to;
@@ -98,7 +97,7 @@ static void check_vector(const struct vector *v)
 {
     char file[PATH_MAX];
     unroll_model *m, *again;
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     snprintf(file, sizeof file, "tests/vectors/import/%s", v->name);
     if (!MUST(import(file, v->prefix, v->order, v->nonlinearity, &m)))
         return;
@@ -108,19 +107,19 @@ static void check_vector(const struct vector *v)
     if (MUST(unroll_model_load(in_folder("model.safetensors"), &again))) {
         check_parity(v, again, "saved and loaded");
         config.format = "torch";
-        MUST(unroll_export(again, in_folder("exported.safetensors"), &config));
+        MUST(unroll_model_export(again, in_folder("exported.safetensors"), &config));
         check_tensors(v, file, in_folder("exported.safetensors"));
         unroll_model_free(again);
     }
     unroll_model_free(m);
 }
 
-/* The same model with other numbers must be noticed. */
+/* The same model with other values must be detected. */
 static void check_that_parity_can_fail(void)
 {
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     unroll_difference difference = {.size = sizeof difference, .relative = 0};
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     unroll_model *m;
     if (!MUST(import("tests/vectors/import/two-stacks.safetensors", NULL, NULL, NULL, &m)))
         return;
@@ -128,16 +127,17 @@ static void check_that_parity_can_fail(void)
         unroll_model_parameter(m, i, &p);
         float kept = p.data[0];
         p.data[0] += 0.25f;
-        MUST(unroll_verify(m, "tests/vectors/import/two-stacks.npz", &config, &difference));
+        MUST(unroll_model_verify(m, "tests/vectors/import/two-stacks.npz", &config, &difference));
         CHECK(difference.relative > 1e-4, "a change of '%s' is not noticed", p.name);
         p.data[0] = kept;
     }
     unroll_model_free(m);
 }
 
-/* ---- arrays that hold wrong numbers ----------------------------------------------------- */
+/* ---- arrays with wrong values ----------------------------------------------------------- */
 
-/* deep-head.npz with `number` as the second of `array`, as the only array if `alone`; in_folder("changed.npz"). */
+/* Copies deep-head.npz to in_folder("changed.npz") with `number` as the second value of `array`; only this array if
+ * `alone`. */
 static void change_array(const char *array, float number, bool alone)
 {
     struct tensor_view views[16];
@@ -159,7 +159,7 @@ static void change_array(const char *array, float number, bool alone)
 
 static void test_wrong_numbers(void)
 {
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     const float bad[] = {INFINITY, -INFINITY, NAN};
     unroll_model *m;
     if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
@@ -167,42 +167,42 @@ static void test_wrong_numbers(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         unroll_difference difference = {.size = sizeof difference, .relative = 0};
         change_array("y", bad[i], false);
-        MUST(unroll_verify(m, in_folder("changed.npz"), &config, &difference));
+        MUST(unroll_model_verify(m, in_folder("changed.npz"), &config, &difference));
         CHECK(isinf(difference.relative) && !strcmp(difference.array, "y"), "%g in the reference is not noticed: %g",
               (double)bad[i], difference.relative);
         change_array("h0", bad[i], false);
-        CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
-                      "changed.npz': 'h0' holds NaN or infinity at number 1");
+        CHECK_REFUSED(unroll_model_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
+                      "changed.npz': 'h0' contains NaN or infinity at index 1");
         change_array("x", bad[i], true);
-        CHECK_REFUSED(unroll_run(m, in_folder("changed.npz"), "unwritten.npz", &config), UNROLL_DATA,
+        CHECK_REFUSED(unroll_model_run(m, in_folder("changed.npz"), "unwritten.npz", &config), UNROLL_DATA,
                       "changed.npz': inputs[t=0, row=0, 1] is ");
     }
     unroll_model_free(m);
 }
 
-/* Rows and steps that were exchanged: lengths and states, which never are, give it away. */
+/* Exchanged rows and steps are detected by lengths and states, which are never exchanged. */
 static void test_batch_first_is_told(void)
 {
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     unroll_difference difference = {.size = sizeof difference};
     unroll_model *m;
     if (!MUST(import("tests/vectors/import/bare-gru.safetensors", NULL, NULL, NULL, &m)))
         return;
-    CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/bare-gru.npz", &config, &difference), UNROLL_DATA,
-                  "there are 6 rows; fix: `batch_first` if x is [rows, steps, ..]");
+    CHECK_REFUSED(unroll_model_verify(m, "tests/vectors/import/bare-gru.npz", &config, &difference), UNROLL_DATA,
+                  "there are 6 rows; fix: set `batch_first` if x is [rows, steps, ..]");
     unroll_model_free(m);
     if (!MUST(import("tests/vectors/import/tagger.safetensors", NULL, NULL, NULL, &m)))
         return;
     config.batch_first = 1;
-    CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/tagger.npz", &config, &difference), UNROLL_DATA,
+    CHECK_REFUSED(unroll_model_verify(m, "tests/vectors/import/tagger.npz", &config, &difference), UNROLL_DATA,
                   "fix: leave out `batch_first` if x is [steps, rows, ..]");
     unroll_model_free(m);
 }
 
-/* Another width is no matter of rows and steps; and of two inputs one would go unread. */
+/* Another width is not reported as exchanged rows and steps; with two inputs, one would not be read. */
 static void test_hints_lead_somewhere(void)
 {
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     unroll_difference difference = {.size = sizeof difference};
     struct npz *file;
     unroll_model *m;
@@ -213,19 +213,19 @@ static void test_hints_lead_somewhere(void)
     struct tensor_view x = *npz_find(file, "x"), views[] = {x, x};
     views[1].name = "y";
     MUST(npz_write(in_folder("changed.npz"), views, 2));
-    CHECK(unroll_verify(m, in_folder("changed.npz"), &config, &difference) == UNROLL_DATA &&
-              strstr(unroll_last_error(), "'y' has the shape [6, 3, 5]; the model gives [6, 3, 8]") &&
+    CHECK(unroll_model_verify(m, in_folder("changed.npz"), &config, &difference) == UNROLL_DATA &&
+              strstr(unroll_last_error(), "'y' has the shape [6, 3, 5], but the model returns [6, 3, 8]") &&
               !strstr(unroll_last_error(), "batch_first"),
           "y of another width: %s", unroll_last_error());
     views[1].name = "tokens";
     MUST(npz_write(in_folder("changed.npz"), views, 2));
-    CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
-                  "changed.npz' has both x and tokens; fix: leave out 'tokens', the model reads 'x'");
+    CHECK_REFUSED(unroll_model_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
+                  "changed.npz' has both x and tokens; fix: leave out 'tokens', because the model reads 'x'");
     npz_close(file);
     unroll_model_free(m);
 }
 
-/* ---- what is wrong --------------------------------------------------------------------- */
+/* ---- invalid state_dicts --------------------------------------------------------------- */
 
 enum { MAX_TENSORS = 16 };
 
@@ -315,10 +315,10 @@ static void test_shapes(void)
     }
     struct dict d = lstm_and_linear();
     d.tensor[2].dtype = DTYPE_I32;
-    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_UNSUPPORTED, "holds I32");
+    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_UNSUPPORTED, "contains I32");
     d = lstm_and_linear();
     numbers[7] = NAN;
-    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_DATA, "NaN or infinity at number 7");
+    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_DATA, "NaN or infinity at index 7");
     numbers[7] = 0.5f;
 }
 
@@ -327,15 +327,15 @@ static void test_order(void)
     struct dict d = lstm_and_linear();
     add(&d, "net.out.weight", 5, 2);
     add(&d, "net.out.bias", 5, 0);
-    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_DATA, "no order of these modules is certain");
+    CHECK_REFUSED(import_dict(&d, NULL, NULL), UNROLL_DATA, "the order of these modules is ambiguous");
     CHECK(import_dict(&d, NULL, "net.lstm,net.fc:relu,net.out") == UNROLL_OK, "%s", unroll_last_error());
-    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.out,net.fc"), UNROLL_DATA, "reads 2 numbers");
+    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.out,net.fc"), UNROLL_DATA, "reads 2 values");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc"), UNROLL_USAGE, "'net.out' is left out");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc,net.fc"), UNROLL_USAGE, "named twice");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,,"), UNROLL_USAGE, "no module ''");
-    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm:relu,net.fc,net.out"), UNROLL_USAGE, "can't have 'relu'");
-    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc:gelu,net.out"), UNROLL_USAGE, "can't have 'gelu'");
-    d = lstm_and_linear(); /* 3 -> 4 -> 3 fits both ways round: the linear one is last */
+    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm:relu,net.fc,net.out"), UNROLL_USAGE, "cannot have 'relu'");
+    CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc:gelu,net.out"), UNROLL_USAGE, "cannot have 'gelu'");
+    d = lstm_and_linear(); /* 3 -> 4 -> 3 fits both ways round: the linear layer is last */
     d.count = 4;
     add(&d, "net.fc.weight", 3, 4);
     add(&d, "net.fc.bias", 3, 0);
@@ -381,7 +381,7 @@ static void test_shards(void)
                        ",\"net.fc.weight\":\"two.safetensors\",\"net.fc.bias\":\"two.safetensors\"}}") == UNROLL_OK,
           "%s", unroll_last_error());
     CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"), UNROLL_DATA,
-                  "'net.fc.bias', which the index does not name");
+                  "'net.fc.bias', which is not in the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"), UNROLL_DATA,
                   "'net.fc.bias' is not in 'one.safetensors'");
     CHECK_REFUSED(
@@ -389,9 +389,9 @@ static void test_shards(void)
             "{\"weight_map\":{\"net.fc.weight\":\"overlap.safetensors\",\"net.fc.bias\":\"overlap.safetensors\"," LSTM
             "}}"),
         UNROLL_DATA, "net.lstm.bias_hh_l0");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA, "beside the index");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA, "next to the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA, "gone.safetensors");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":3}}"), UNROLL_DATA, "beside the index");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":3}}"), UNROLL_DATA, "next to the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{}}"), UNROLL_DATA, "no tensor");
     CHECK_REFUSED(import_index("{\"weight_map\":[]}"), UNROLL_DATA, "weight_map");
     CHECK_REFUSED(import_index("{\"weights\":{}}"), UNROLL_DATA, "weights");
@@ -400,18 +400,18 @@ static void test_shards(void)
 
 /* ---- export ---------------------------------------------------------------------------- */
 
-static unroll_status export_spec(const unroll_spec *spec, const char *dtype, float weight)
+static unroll_status export_spec(const unroll_model_config *spec, const char *dtype, float weight)
 {
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     unroll_model *m = NULL;
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     MUST(unroll_model_new(spec, 5, &m));
     unroll_model_parameter(m, 0, &p);
     p.data[0] = weight;
     config.format = "torch";
     config.dtype = dtype;
     config.prefix = "a.";
-    unroll_status status = unroll_export(m, in_folder("exported.safetensors"), &config);
+    unroll_status status = unroll_model_export(m, in_folder("exported.safetensors"), &config);
     unroll_model_free(m);
     return status;
 }
@@ -423,16 +423,16 @@ static void test_export(void)
         int peephole;
         float clip;
     } refused[] = {{"gru-before", 0, 0}, {"mingru", 0, 0}, {"lstm", 1, 0}, {"lstm", 0, 3}};
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     struct tensor_set set;
     spec.hidden = spec.input = 3;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        unroll_spec s = spec;
+        unroll_model_config s = spec;
         s.cell = refused[i].cell, s.peephole = refused[i].peephole, s.clip = refused[i].clip;
         CHECK_REFUSED(export_spec(&s, NULL, 0), UNROLL_UNSUPPORTED, "torch.nn has no");
     }
     CHECK_REFUSED(export_spec(&spec, "int8", 0), UNROLL_USAGE, "choose one of fp32, fp16, bf16");
-    CHECK_REFUSED(export_spec(&spec, "fp16", 65520), UNROLL_DATA, "does not fit fp16");
+    CHECK_REFUSED(export_spec(&spec, "fp16", 65520), UNROLL_DATA, "is too large for fp16");
     MUST(export_spec(&spec, "fp16", 65519));
     if (MUST(tensor_set_open(in_folder("exported.safetensors"), &set))) {
         const struct tensor_view *t = tensor_set_find(&set, "a.rnn.weight_ih_l0");
@@ -444,7 +444,7 @@ static void test_export(void)
     }
 }
 
-/* Files of other tools that no format reads: what they are is said. */
+/* Files of other tools that no format reads: the message names what they are. */
 static void test_foreign_files(void)
 {
     static const struct {
@@ -452,12 +452,12 @@ static void test_foreign_files(void)
         size_t size;
         const char *bytes, *message;
     } foreign[] = {{"a.pt", 46, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\20\0\0\0archive/data.pkl",
-                    "pickled file of PyTorch"},
-                   {"b.pth", 4, "\200\2}q", "pickled file of PyTorch"},
-                   {"c.h5", 8, "\211HDF\r\n\32\n", "a file of Keras"},
-                   {"d.keras", 4, "PK\3\4", "a file of Keras"},
-                   {"e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy", "not recognised"},
-                   {"f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised"}};
+                    "pickled PyTorch file"},
+                   {"b.pth", 4, "\200\2}q", "pickled PyTorch file"},
+                   {"c.h5", 8, "\211HDF\r\n\32\n", "a Keras file"},
+                   {"d.keras", 4, "PK\3\4", "a Keras file"},
+                   {"e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy", "not recognized"},
+                   {"f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognized"}};
     unroll_model *m;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         struct piece piece = {foreign[i].bytes, foreign[i].size};
@@ -468,16 +468,17 @@ static void test_foreign_files(void)
 
 static void test_own_model(void)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *m = NULL, *other = NULL;
     spec.input = spec.hidden = 2;
     MUST(unroll_model_new(&spec, 1, &m));
     MUST(unroll_model_save(m, in_folder("own.safetensors")));
-    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE, "ours already");
+    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE,
+                  "already an Unroll model");
     CHECK_REFUSED(import(in_folder("nothing"), NULL, NULL, NULL, &other), UNROLL_DATA, "cannot open");
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     config.format = "none";
-    CHECK_REFUSED(unroll_import("x", &config, &other), UNROLL_USAGE, "choose one of");
+    CHECK_REFUSED(unroll_model_import("x", &config, &other), UNROLL_USAGE, "choose one of");
     unroll_model_free(m);
 }
 

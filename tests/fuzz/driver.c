@@ -1,6 +1,6 @@
 /* Runs a fuzz target without libFuzzer: every seed of a folder, then random mutations of them.
  *     fuzz_NAME SEED_FOLDER [ITERATIONS [RANDOM_SEED]]
- * Not guided by coverage; a build for libFuzzer leaves this file out. */
+ * Not guided by coverage; a build for libFuzzer does not include this file. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void splice(struct input *input, size_t at, size_t removed, const void *b
     input->size += added - removed;
 }
 
-/* Words and numbers at the edges, and the punctuation of JSON. */
+/* Inserts words, extreme numbers, and the punctuation of JSON. */
 static void insert_token(struct input *input, size_t at, struct rng *rng)
 {
     static const char *const tokens[] = {"{",
@@ -94,6 +94,7 @@ static void insert_token(struct input *input, size_t at, struct rng *rng)
     splice(input, at, rng_below(rng, 4), token, strlen(token));
 }
 
+/* Changes the input in one of six random ways. */
 static void mutate(struct input *input, struct rng *rng)
 {
     size_t at = rng_below(rng, input->size + 1), length = rng_below(rng, 16);
@@ -116,7 +117,7 @@ static void mutate(struct input *input, struct rng *rng)
     }
 }
 
-/* On a copy of exactly its size, so that the sanitizer sees one byte too far. */
+/* Runs on a copy of exactly its size, so that the sanitizer detects reads beyond it. */
 static void run(const struct input *input)
 {
     uint8_t *exact = malloc(input->size ? input->size : 1);

@@ -1,11 +1,11 @@
-/* Fuzz target: lines of arrivals, which --replay reads. What is accepted is in its bounds, and is the same when it is
- * written and read again. Not the whole files: what a run makes of them is in tests/parallel/test_policies.c.
- * For libFuzzer, or for driver.c without it. */
+/* Fuzz target: lines of arrivals, which --replay reads. Accepted lines are within bounds, and do not change when
+ * written and read again. How a run uses whole files is tested in tests/parallel/test_policies.c. For libFuzzer, or for
+ * driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/arrivals 20000 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "parallel/arrivals.h"
+#include "extensions/cluster/policies/arrivals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

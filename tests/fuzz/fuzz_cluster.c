@@ -1,10 +1,10 @@
-/* Fuzz target: the file of a cluster. What is accepted has numbers that prices can be made of. For libFuzzer, or for
- * driver.c without it. */
+/* Fuzz target: the file of a cluster. Accepted files have numbers that prices can be computed from. For libFuzzer, or
+ * for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/cluster 20000 */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "plan/cluster.h"
+#include "extensions/cluster/planner/cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

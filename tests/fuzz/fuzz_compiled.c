@@ -1,6 +1,7 @@
-/* Any bytes as what XLA's compiler made (device/xla/compiled.h): numbers that make sense, or a sentence. */
+/* Fuzz target: arbitrary bytes as a program compiled by XLA (extensions/xla/compiled.h) give plausible numbers or an
+ * error. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/compiled 20000 */
-#include "device/xla/compiled.h"
+#include "extensions/xla/compiled.h"
 #include "unroll.h"
 #include <stdint.h>
 #include <stdlib.h>

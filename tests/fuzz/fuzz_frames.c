@@ -1,11 +1,11 @@
-/* Fuzz target: the readers of frames. The first byte chooses format and width, the others are the input.
- * For libFuzzer, or for driver.c without it. */
+/* Fuzz target: the readers of frames. The first byte selects format and width, the others are the input. For libFuzzer,
+ * or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/frames 20000 */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cli/frames.h"
+#include "cli/run/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,14 +19,14 @@ static void read_all(struct frames *frames, int width)
     while (more) {
         if (frames_next(frames, frame, &more) != UNROLL_OK) {
             if (frames->error[0] == '\0')
-                abort(); /* refused without a sentence */
+                abort(); /* refused without a message */
             return;
         }
         for (int i = 0; more && i < width; i++)
             if (!isfinite(frame[i]))
                 abort();
         if (count++ > MAX_FRAMES)
-            abort(); /* frames out of nothing */
+            abort(); /* frames without input */
     }
 }
 

@@ -1,11 +1,11 @@
-/* Fuzz target: the importers behind unroll_import, each given the bytes as its file; the first byte chooses
- * which. For libFuzzer, or for driver.c without it. */
+/* Fuzz target: the importers of unroll_model_import with the bytes as a file; the first byte selects one. For
+ * libFuzzer, or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/import 20000; seconds=15 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "unroll.h"
+#include "unroll_network.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,7 +27,7 @@ static void clean(void)
     rmdir(folder);
 }
 
-/* One file for all inputs: its folder is made once and removed at the end. */
+/* One file for all inputs: its folder is created once and removed at the end. */
 static FILE *open_file(const char *ending)
 {
     static int made;
@@ -43,7 +43,7 @@ static FILE *open_file(const char *ending)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     unroll_model *model = NULL;
     int which = 0;
     while (size && which < IMPORTERS && importers[which].letter != data[0]) which++;
@@ -53,9 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!file || fwrite(data + 1, 1, size - 1, file) != size - 1 || fclose(file))
         abort();
     config.format = importers[which].format;
-    if (unroll_import(path, &config, &model) != UNROLL_OK) {
+    if (unroll_model_import(path, &config, &model) != UNROLL_OK) {
         if (model || !unroll_last_error()[0])
-            abort(); /* refused, but with a model, or without a sentence */
+            abort(); /* refused, but with a model, or without a message */
         return 0;
     }
     if (unroll_model_parameters(model) < 1)

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text;
     if (parse_json((const char *)data, size, "fuzz", &json) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
-            abort(); /* refused without a sentence */
+            abort(); /* refused without a message */
         return 0;
     }
     if (format_json(json, &text) != UNROLL_OK)

@@ -1,11 +1,11 @@
-/* Fuzz target: what launchers read. The first byte chooses, the others are a line of a file of hosts, or a reply of
- * HTTP. For libFuzzer, or for driver.c without it. */
+/* Fuzz target: input of launchers. The first byte selects the parser, the others are a line of a host file, or an HTTP
+ * reply. For libFuzzer, or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/launch 20000 */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/launch_text.h"
+#include "cli/run/launch_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,11 +2,11 @@
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/npy 20000 */
 #include <stdlib.h>
 
-#include "file/npy.h"
+#include "io/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads each byte: the sanitizer sees a view that leaves the file. */
+/* Reads each byte, so that the sanitizer detects a view that leaves the file. */
 static void use(const struct tensor_view *tensor)
 {
     const uint8_t *bytes = tensor->data;
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         npz_close(file);
     } else if (unroll_last_error()[0] == '\0') {
-        abort(); /* refused without a sentence */
+        abort(); /* refused without a message */
     }
     if (npy_parse(data, size, "fuzz", &tensor) == UNROLL_OK)
         use(&tensor);

@@ -1,6 +1,6 @@
-/* Fuzz target: all readers of data sets. What is accepted has ids of its vocabularies, sequences one after the other,
- * and is the same when it is read again as its schema says. Inputs that begin with "MEMBERS" are the files of a folder,
- * or arrays of an npz: they become an archive. For libFuzzer, or for driver.c without it. */
+/* Fuzz target: all readers of data sets. Accepted data have ids of their vocabularies and consecutive sequences, and do
+ * not change when read again with their schema. Inputs that begin with "MEMBERS" are the files of a folder, or arrays
+ * of an npz: they become an archive. For libFuzzer, or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/readers 6000; seconds=20 */
 /* test: kinds=long-memory; args=tests/fuzz/seeds/readers 50000; seconds=150 */
 #include <stdio.h>
@@ -10,9 +10,10 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "data/data_schema.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
+#include "listed.h"
 
-/* A name with which the readers that go by names read what looks like theirs. */
+/* A name that readers which depend on names accept. */
 static const char *name = "fuzz_TRAIN.tsv";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -37,7 +38,7 @@ static void check_dataset(const unroll_dataset *d)
         abort();
 }
 
-/* Through the JSON that a model keeps. */
+/* Reads again with the JSON that a model stores. */
 static void check_again(const unroll_dataset *d, const uint8_t *data, size_t size)
 {
     struct schema *schema, *kept;
@@ -51,7 +52,7 @@ static void check_again(const unroll_dataset *d, const uint8_t *data, size_t siz
     check_dataset(again);
     if (dataset_hash(d, 0) != dataset_hash(again, 0))
         abort();
-    unroll_data_free(again);
+    unroll_dataset_free(again);
     schema_free(kept);
     schema_free(schema);
     json_decref(json);
@@ -62,12 +63,12 @@ static void check_reader(const char *reader, const char *options, const uint8_t 
     unroll_dataset *d;
     if (dataset_parse(data, size, name, reader, options, NULL, &d) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
-            abort(); /* refused without a sentence */
+            abort(); /* refused without a message */
         return;
     }
     check_dataset(d);
     check_again(d, data, size);
-    unroll_data_free(d);
+    unroll_dataset_free(d);
 }
 
 /* ---- files of a folder ---- */
@@ -76,7 +77,8 @@ enum { BLOCK = 512, NAME_OF_TAR = 100, SIZE_AT = 124, SUM_AT = 148, SUM_DIGITS =
 
 static const char members_mark[] = "MEMBERS\n";
 
-/* One file: a header with its name, its size and the sum of the header's bytes, and its bytes in whole blocks. */
+/* Writes one file: a header with its name, its size and the sum of the header's bytes, and its bytes in whole
+ * blocks. */
 static size_t put_member(uint8_t *tar, const uint8_t *path, size_t path_size, const uint8_t *bytes, size_t size)
 {
     unsigned sum = 0;
@@ -95,7 +97,7 @@ static size_t put_member(uint8_t *tar, const uint8_t *path, size_t path_size, co
     return BLOCK + padded;
 }
 
-/* The lines "NAME", two bytes of a length, and so many bytes, again and again, as a tar file. */
+/* Converts repeated lines "NAME", each followed by a length in two bytes and the bytes, to a tar file. */
 static size_t make_archive(const uint8_t *data, size_t size, uint8_t *tar)
 {
     const uint8_t *end = data + size, *at = data + strlen(members_mark), *line;
@@ -119,22 +121,21 @@ static void check_members(const uint8_t *data, size_t size)
     size = make_archive(data, size, tar);
     name = "fuzz.tar";
     check_reader(NULL, "", tar, size);
-    check_reader("npz", "part=train", tar, size); /* else what is read again is the test part */
+    check_reader("npz", "part=train", tar, size); /* otherwise the test part is read again */
     name = "fuzz_TRAIN.tsv";
     free(tar);
 }
 
-/* With the reader that recognises it, and with another. */
+/* Reads with the reader that recognizes it, and with another. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *about;
     int readers = 0;
     if (size > strlen(members_mark) && memcmp(data, members_mark, strlen(members_mark)) == 0) {
         check_members(data, size);
         return 0;
     }
-    while (unroll_reader_name(readers, &about)) readers++;
+    while (listed(UNROLL_LIST_READERS, readers)) readers++;
     check_reader(NULL, "", data, size);
-    check_reader(unroll_reader_name((int)(size % (size_t)readers), &about), "", data, size);
+    check_reader(listed(UNROLL_LIST_READERS, (int)(size % (size_t)readers)), "", data, size);
     return 0;
 }

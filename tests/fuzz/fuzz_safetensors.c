@@ -1,15 +1,14 @@
-/* Fuzz target: safetensors_parse, on the input as it is and with its length field repaired, so that
- * changes of the header reach the checks behind the JSON parser.
- * For libFuzzer, or for driver.c without it. */
+/* Fuzz target: safetensors_parse, on the input as it is and with a repaired length field, so that changes of the header
+ * reach the checks after the JSON parser. For libFuzzer, or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/safetensors 20000 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/safetensors.h"
+#include "io/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads each byte of each tensor: the sanitizer sees a view that leaves the file. */
+/* Reads each byte of each tensor, so that the sanitizer detects a view that leaves the file. */
 static void use_tensors(const struct safetensors *file, const uint8_t *begin, size_t size)
 {
     uint64_t total = 0;
@@ -24,7 +23,7 @@ static void use_tensors(const struct safetensors *file, const uint8_t *begin, si
             abort();
     }
     if (total > size)
-        abort(); /* views that overlap */
+        abort(); /* overlapping views */
     (void)safetensors_metadata(file, "key");
 }
 
@@ -35,14 +34,14 @@ static void parse(const uint8_t *data, size_t size)
         use_tensors(file, data, size);
         safetensors_close(file);
     } else if (unroll_last_error()[0] == '\0') {
-        abort(); /* refused without a sentence */
+        abort(); /* refused without a message */
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     parse(data, size);
-    size_t end = size; /* behind the last '}' */
+    size_t end = size; /* after the last '}' */
     while (end > 8 && data[end - 1] != '}') end--;
     if (end <= 8)
         return 0;

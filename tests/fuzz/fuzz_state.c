@@ -1,5 +1,5 @@
-/* Fuzz target: saved states of a stream. What is refused changes nothing, what is taken comes out again.
- * For libFuzzer, or for driver.c without it. The seed is a state of this very stream. */
+/* Fuzz target: saved states of a stream. Refused states change nothing, accepted ones are saved again unchanged. For
+ * libFuzzer, or for driver.c without it. The seed is a state of this stream. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/state 20000 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "unroll.h"
+#include "unroll_network.h"
+#include "unroll_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,8 +16,8 @@ enum { ROWS = 2 };
 
 static unroll_stream *new_stream(void)
 {
-    unroll_spec spec = unroll_spec_default();
-    unroll_stream_config config = unroll_stream_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_stream_config config = unroll_stream_config_default();
     unroll_model *model;
     unroll_stream *stream;
     spec.layers = 2;
@@ -41,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (stream == NULL)
         stream = new_stream();
     size_t bytes = unroll_stream_state_bytes(stream);
-    if (bytes > sizeof before || unroll_stream_step(stream, inputs, outputs) != UNROLL_OK ||
+    if (bytes > sizeof before || unroll_stream_step(stream, NULL, inputs, outputs) != UNROLL_OK ||
         unroll_stream_save(stream, before, bytes) != UNROLL_OK)
         abort();
     bool taken = unroll_stream_load(stream, data, size) == UNROLL_OK;
@@ -50,6 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (taken ? size != bytes || memcmp(after, data, bytes) != 0 : memcmp(after, before, bytes) != 0)
         abort();
     if (!taken && unroll_last_error()[0] == '\0')
-        abort(); /* refused without a sentence */
+        abort(); /* refused without a message */
     return 0;
 }

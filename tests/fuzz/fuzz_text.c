@@ -1,11 +1,11 @@
-/* Fuzz target: the reader text, by characters and by words. The symbols of an accepted text spell its bytes again,
- * with these symbols given it has the same tokens, and a small vocabulary only makes words unknown.
- * For libFuzzer, or for driver.c without it. */
+/* Fuzz target: the text reader, by characters and by words. The symbols of an accepted text spell its bytes; reading it
+ * again with these symbols gives the same tokens; and a small vocabulary only makes words unknown. For libFuzzer, or
+ * for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/text 20000 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "unroll_train.h"
 
 enum { FEW_WORDS = 5 };
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_spelling(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
-    size_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a byte order mark is no text */
+    size_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a byte order mark is not text */
     for (size_t i = 0; i < text->steps; i++) {
         const char *symbol = text->column->vocabulary[column_id(text->column, i)];
         size_t length = strlen(symbol);
@@ -26,7 +26,7 @@ static void check_spelling(const unroll_dataset *text, const uint8_t *data, size
         abort();
 }
 
-/* Reading again with the symbols that were found gives the same tokens. */
+/* Reading again with these symbols gives the same tokens. */
 static void check_again(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
     struct schema_column column;
@@ -38,7 +38,7 @@ static void check_again(const unroll_dataset *text, const uint8_t *data, size_t 
     if (again->steps != text->steps || again->column->id_bytes != text->column->id_bytes ||
         memcmp(again->column->ids, text->column->ids, text->steps * (size_t)text->column->id_bytes) != 0)
         abort();
-    unroll_data_free(again);
+    unroll_dataset_free(again);
 }
 
 /* Symbols are numbered by frequency: a word keeps its number or is unknown, which is 0. */
@@ -52,7 +52,7 @@ static void check_few_words(const unroll_dataset *all, const uint8_t *data, size
         if (column_id(few->column, i) != (column_id(all->column, i) < FEW_WORDS ? column_id(all->column, i) : 0))
             abort();
     check_again(few, data, size);
-    unroll_data_free(few);
+    unroll_dataset_free(few);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -60,20 +60,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unroll_dataset *text;
     if (dataset_parse(data, size, "fuzz", "text", NULL, NULL, &text) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
-            abort(); /* refused without a sentence */
+            abort(); /* refused without a message */
         return 0;
     }
     check_spelling(text, data, size);
     check_again(text, data, size);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     if (dataset_parse(data, size, "fuzz", "text", "tokens=words,vocab=1048576", NULL, &text) != UNROLL_OK) {
         if (!strstr(unroll_last_error(), "one symbol alone"))
-            abort(); /* what is a text of characters is one of words, unless it is one word */
+            abort(); /* a text of characters is also one of words, unless it is a single word */
         return 0;
     }
     check_spelling(text, data, size);
     check_again(text, data, size);
     check_few_words(text, data, size);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     return 0;
 }

@@ -1,18 +1,18 @@
-/* Losses where no model is needed: how one is chosen with its levels, what results say of a target, and the function
- * that stands for log-gamma and digamma, of floats and doubles. */
+/* Losses without a model: selection with levels, what outputs state about a target, and the function that replaces
+ * log-gamma and digamma, in float and double. */
 /* test: kinds=plain,long-memory */
 #include "../check.h"
-#include "losses/distribution.h"
+#include "nn/losses/distribution.h"
 #include <math.h>
 #include <string.h>
 
-#include "cells/v/v_f32.h"
-#include "losses/loss_functions.h"
+#include "nn/vector/v_f32.h"
+#include "nn/losses/loss_functions.h"
 
 /* ---- log-gamma and digamma ------------------------------------------------------------- */
 
-/* digamma(x + 1/2) - digamma(x): the sum of 1 / (x + i) - 1 / (x + i + 1/2), of whose tail from x + n = y on the series
- * 1 / 2y + 1 / 8y^2 - 1 / 64y^4 is left. */
+/* Returns digamma(x + 1/2) - digamma(x): the sum of 1 / (x + i) - 1 / (x + i + 1/2), whose tail from x + n = y on is
+ * the series 1 / 2y + 1 / 8y^2 - 1 / 64y^4. */
 static long double digamma_difference(long double x)
 {
     long double sum = 0, y = x + 2000;
@@ -33,7 +33,7 @@ static void check_log_gamma(void)
     CHECK(worst < 2e-7 && worst_slope < 2e-7, "relative errors %.2e, of the slope %.2e", worst, worst_slope);
 }
 
-/* ---- the choice of a loss -------------------------------------------------------------- */
+/* ---- selecting a loss ------------------------------------------------------------------ */
 
 static void check_choice(void)
 {
@@ -47,14 +47,20 @@ static void check_choice(void)
                 {"quantile", "quantile:0.1,0.5,0.9", 3},
                 {"quantile:.5", "quantile:0.5", 1},
                 {"quantile:0.010,0.25,5e-1,0.99", "quantile:0.01,0.25,0.5,0.99", 4}};
-    static const char *const bad[][2] = {
-        {"mse:0.5", "'mse' has no levels"},        {"none:0.5", "'none' has no levels"},
-        {"quantile:", "the levels are"},           {"quantile:0.5,", "the levels are"},
-        {"quantile:0.5,0.5", "the levels are"},    {"quantile:0.9,0.1", "the levels are"},
-        {"quantile:0,0.5", "the levels are"},      {"quantile:0.5,1", "the levels are"},
-        {"quantile:0.5 0.9", "the levels are"},    {"quantile:nan", "the levels are"},
-        {"quantile:1e-50", "the levels are"},      {"quantile:0.5,0.50000001", "the levels are"},
-        {"quantile:0.99999999", "the levels are"}, {"pinball", "pinball"}};
+    static const char *const bad[][2] = {{"mse:0.5", "'mse' has no levels"},
+                                         {"none:0.5", "'none' has no levels"},
+                                         {"quantile:", "the levels must be"},
+                                         {"quantile:0.5,", "the levels must be"},
+                                         {"quantile:0.5,0.5", "the levels must be"},
+                                         {"quantile:0.9,0.1", "the levels must be"},
+                                         {"quantile:0,0.5", "the levels must be"},
+                                         {"quantile:0.5,1", "the levels must be"},
+                                         {"quantile:0.5 0.9", "the levels must be"},
+                                         {"quantile:nan", "the levels must be"},
+                                         {"quantile:1e-50", "the levels must be"},
+                                         {"quantile:0.5,0.50000001", "the levels must be"},
+                                         {"quantile:0.99999999", "the levels must be"},
+                                         {"pinball", "pinball"}};
     struct loss_choice c, again;
     char many[400] = "quantile:0.01";
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -71,10 +77,10 @@ static void check_choice(void)
     MUST(loss_choose(many, &c));
     CHECK(c.levels == 32 && c.results == 32, "%d levels", c.levels);
     strcat(many, ",0.5");
-    CHECK_REFUSED(loss_choose(many, &c), UNROLL_USAGE, "up to 32");
+    CHECK_REFUSED(loss_choose(many, &c), UNROLL_USAGE, "at most 32");
 }
 
-/* ---- what results say ------------------------------------------------------------------ */
+/* ---- interpreting outputs -------------------------------------------------------------- */
 
 static void near(const char *loss, const float *z, double q, double wanted)
 {
@@ -84,10 +90,10 @@ static void near(const char *loss, const float *z, double q, double wanted)
     CHECK(fabs(found - wanted) < 1e-6 * (1 + fabs(wanted)), "%s at %g: %.9g, not %.9g", loss, q, found, wanted);
 }
 
-/* The raw result whose softplus is x. */
+/* Returns the raw output whose softplus is x. */
 static float raw(double x) { return (float)log(expm1(x)); }
 
-/* Quantiles of tables; 2 and 3 degrees of freedom have formulas. */
+/* Checks quantiles of tables; 2 and 3 degrees of freedom have formulas. */
 static void check_quantiles(void)
 {
     struct loss_choice c;

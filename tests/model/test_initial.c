@@ -1,14 +1,14 @@
-/* The weights of new models: what each way promises, where the forget bias goes, what is refused. */
+/* The weights of new models: the distribution of each method, the position of the forget bias, refusals. */
 /* test: kinds=plain,long-memory */
 #include "check.h"
-#include "unroll.h"
+#include "unroll_network.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static unroll_model *make(const char *cell, const char *init, float forget_bias, int projection, uint64_t seed)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *m = NULL;
     spec.cell = cell, spec.layers = 2, spec.hidden = 48, spec.input = 20, spec.output = 7;
     spec.projection = projection, spec.init = init, spec.forget_bias = forget_bias;
@@ -18,7 +18,7 @@ static unroll_model *make(const char *cell, const char *init, float forget_bias,
 
 static unroll_parameter find(unroll_model *m, const char *name)
 {
-    unroll_parameter p = {0};
+    unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < unroll_model_parameters(m); i++)
         if (unroll_model_parameter(m, i, &p) == UNROLL_OK && !strcmp(p.name, name))
             return p;
@@ -34,7 +34,7 @@ static bool is_same(unroll_model *a, unroll_model *b)
 {
     bool same = true;
     for (int i = 0; i < unroll_model_parameters(a); i++) {
-        unroll_parameter p, q;
+        unroll_parameter p = {.size = sizeof p}, q = {.size = sizeof q};
         unroll_model_parameter(a, i, &p);
         unroll_model_parameter(b, i, &q);
         same &= !memcmp(p.data, q.data, count_of(&p) * sizeof(float));
@@ -42,9 +42,9 @@ static bool is_same(unroll_model *a, unroll_model *b)
     return same;
 }
 
-/* ---- what each way promises ------------------------------------------------------------ */
+/* ---- distributions --------------------------------------------------------------------- */
 
-/* Within +-bound and spread over it: of so many uniform numbers the variance is bound^2 / 3 to 10%. */
+/* Within +-bound and spread over it: the variance of many uniform values is bound^2 / 3, within 10%. */
 static void check_uniform(unroll_model *m, const char *name, double bound)
 {
     const unroll_parameter p = find(m, name);
@@ -110,12 +110,12 @@ static void check_ways(void)
 
 /* ---- the forget bias ------------------------------------------------------------------- */
 
-/* In the biases of x, of the second of four gates, of both layers; nowhere else. */
+/* In the x biases of the second of four gates, in both layers, and nowhere else. */
 static void check_forget_bias(void)
 {
     unroll_model *plain = make("lstm", NULL, 0, 0, 3), *biased = make("lstm", NULL, 1.5f, 0, 3);
     for (int i = 0; i < unroll_model_parameters(plain); i++) {
-        unroll_parameter p, q;
+        unroll_parameter p = {.size = sizeof p}, q = {.size = sizeof q};
         int wrong = 0;
         MUST(unroll_model_parameter(plain, i, &p));
         MUST(unroll_model_parameter(biased, i, &q));
@@ -129,7 +129,7 @@ static void check_forget_bias(void)
 
 static void refused(const char *cell, int bias, const char *init, float forget_bias, const char *words)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *m;
     spec.cell = cell, spec.bias = bias, spec.input = 3, spec.init = init, spec.forget_bias = forget_bias;
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, words);
@@ -140,14 +140,14 @@ static void check_refusals(void)
     unroll_layer layer = unroll_layer_default();
     unroll_network network = unroll_network_default();
     unroll_model *m;
-    refused("lstm", 1, "he", 0, "init = 'he' is none of uniform, xavier, orthogonal");
+    refused("lstm", 1, "he", 0, "init = 'he' is unknown");
     refused("gru", 1, NULL, 1, "no layer has a forget gate with a bias");
     refused("lstm", 0, NULL, 1, "no layer has a forget gate with a bias");
     refused("lstm", 1, NULL, NAN, "it is not a number");
-    refused("mingru", 1, "orthogonal", 0, "the network has none");
+    refused("mingru", 1, "orthogonal", 0, "the network does not have");
     layer.kind = "lstm", layer.name = "rnn", layer.width = 3, layer.input_forget = 1;
     network.layer = &layer, network.layers = 1, network.input = 2, network.forget_bias = 1;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no layer has a forget gate with a bias");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "no layer has a forget gate with a bias");
 }
 
 int main(void)

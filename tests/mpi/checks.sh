@@ -1,7 +1,7 @@
-# What the tests of ranks and machines have in common: an empty folder, Open MPI as root, checks and their count. Sourced, with the
-# name of the test.
+# Shared by the tests of ranks and machines: an empty folder, Open MPI as root, checks and their count. Sourced, with
+# the name of the test.
 name=$1 passed=0 failed=0 skipped=0
-# The test starts again with a /dev/shm of its own: whatever is left there, its own ranks made.
+# The test restarts with its own /dev/shm, so that anything left there was created by its own ranks.
 if [ -z "${own_memory:-}" ] && unshare -m mount -t tmpfs -o mode=1777 tmpfs /dev/shm 2>/dev/null; then
     mapfile -d '' -t command_line </proc/$$/cmdline
     own_memory=yes exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec "$@"' sh "${command_line[@]}"
@@ -34,17 +34,18 @@ skip() {
 make_text() { local i; for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text; }
 says() { grep -q -- "$1" log; }
 
-# What is left in shared memory. Without root it is shared with other programs, whose segments cannot be told from ours.
+# Lists what is left in shared memory. Without root it is shared with other programs, whose segments cannot be
+# distinguished from ours.
 left_in_memory() { [ -z "${own_memory:-}" ] || ls -A /dev/shm; }
 
-# The processes that write to $1 here: another test on this machine may have runs of the same name.
+# The processes that write to $1 here: another test on this machine may have runs with the same name.
 writing_to() {
     local p
     for p in $(pgrep -f -- "--out $1"); do
         [ "/proc/$p/cwd" -ef . ] && echo "$p"
     done
 }
-# The process of rank $1 of the run that writes to $2; not its guard.
+# The process of rank $1 of the run that writes to $2, not its guard.
 process_of() {
     local p
     for p in $(writing_to "$2"); do

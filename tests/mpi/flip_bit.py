@@ -1,5 +1,5 @@
-# Flips bits of a running process, as a bad memory would, for test_launch.sh: one of each place in its memory that holds
-# the numbers that a model file begins its largest tensor with; or, of a text that it trains on, one in each 16 characters.
+# Flips bits of a running process, like defective memory, for test_launch.sh: one bit at each place in its memory that
+# has the first values of the largest tensor of a model file; or, for a training text, one in each 16 characters.
 # Usage: flip_bit.py PROCESS MODEL.safetensors|TEXT
 import json
 import struct
@@ -15,7 +15,7 @@ with open(path, "rb") as file:
         file.seek(base + begin)
         pattern = file.read(64)
         offsets, mask = [1], 4
-    else:  # characters are numbers in the order of their bytes, one byte each; another of the same text is another number
+    else:  # characters are numbered in the order of their bytes, one byte each; every other character has another number
         text = file.read()
         known = sorted(set(text))
         pattern = bytes(known.index(c) for c in text)

@@ -1,6 +1,7 @@
-# Machines, played by network namespaces that a switch joins, each with a link of so many Mbit/s; for bash scripts that
-# source it. Not a test. After machines_make, machines_run COMMAND... starts a rank on each with Open MPI, for at most $machines_seconds.
-#     machines_make COUNT RATE DIRECTORY      false: words in $machines_missing say what can't be done here
+# Machines simulated by network namespaces that a switch connects, each with a link of RATE Mbit/s. Sourced by bash
+# scripts; not a test. After machines_make, machines_run COMMAND... starts a rank on each with Open MPI, for at most
+# $machines_seconds.
+#     machines_make COUNT RATE DIRECTORY      false: $machines_missing names what is missing here
 machines_make() {
     local i
     machines=$1 machines_dir=$3 machines_name=unroll-$$
@@ -20,7 +21,7 @@ machines_make() {
         tc -n $machines_name-$i qdisc add dev link0 root tbf rate "$2" burst 64kb latency 100ms 2>/dev/null ||
             { machines_missing="links can't be slowed down here (tc)"; return 1; }
     done
-    # How mpirun begins something on the machine 10.231.77.N.
+    # How mpirun starts a program on machine 10.231.77.N.
     cat >"$machines_dir/agent" <<END_OF_AGENT
 #!/bin/sh
 host=\$1
@@ -40,11 +41,11 @@ machines_run() {
         --mca btl_tcp_if_include link0 --mca oob_tcp_if_include link0 --mca plm_rsh_no_tree_spawn 1 "$@"
 }
 
-machines_down() {       # machines_down N: its link is lost
+machines_down() {       # machines_down N: its link goes down
     ip -n $machines_name-"$1" link set link0 down
 }
 
-machines_half_down() {  # machines_half_down N M: what it sends to machine M is lost, without a word; what M sends comes
+machines_half_down() {  # machines_half_down N M: what it sends to machine M is silently lost; what M sends arrives
     ip -n $machines_name-"$1" neigh replace 10.231.77."$2" lladdr 02:00:00:00:00:99 dev link0 nud permanent
 }
 
@@ -52,7 +53,7 @@ machines_half_up() {    # machines_half_up N M
     ip -n $machines_name-"$1" neigh del 10.231.77."$2" dev link0
 }
 
-machines_lose() {       # machines_lose PERCENT: of all packets that all machines send; false: not here
+machines_lose() {       # machines_lose PERCENT: of the packets of all machines; false: not supported here
     local i
     for i in $(seq "$machines"); do
         ip netns exec $machines_name-$i nft "add table inet lossy; add chain inet lossy out { type filter hook output priority 0; }; \
@@ -60,13 +61,13 @@ machines_lose() {       # machines_lose PERCENT: of all packets that all machine
     done
 }
 
-machines_lost() {       # so many packets were
+machines_lost() {       # number of lost packets
     local i
     for i in $(seq "$machines"); do ip netns exec $machines_name-$i nft list table inet lossy; done | sed -n 's/.*packets \([0-9]*\).*/\1/p' |
         awk '{ n += $1 } END { print n + 0 }'
 }
 
-machines_clean() {      # a daemon of MPI may be left on a lost machine
+machines_clean() {      # an MPI daemon may be left on a lost machine
     local i p
     for i in $(seq 0 "${machines:-0}"); do
         for p in $(ip netns pids $machines_name-$i); do kill -KILL "$p"; done

@@ -1,5 +1,5 @@
-# Do two checkpoints hold the same tensors, and say the same of the training? Each is of one file of a kind, or of shards
-# with an index. Nothing but Python's own library. Usage: same_checkpoint.py DIR DIR
+# Compares the tensors and the training state of two checkpoints. Each has one file of a kind, or shards with an index.
+# Uses only Python's standard library. Usage: same_checkpoint.py DIR DIR
 import json, os, struct, sys
 
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# unroll launch --control etcd: three servers on this machine, of which the leader is killed while a rank is; a launcher that
-# is paused while another takes its run, and writes nothing when it wakes. Usage: test_etcd.sh build/unroll
+# unroll launch --control etcd: three servers on this machine, whose leader is killed together with a rank; and a
+# launcher that is paused while another takes over its run, and writes nothing when it wakes. Usage: test_etcd.sh
+# build/unroll
 # test: kinds=long-plain; args=$B/unroll; seconds=60
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_etcd
@@ -32,7 +33,7 @@ status_of() {
     (exec 3<>/dev/tcp/127.0.0.1/$((base + $1)) &&
         printf 'POST /v3/maintenance/status HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' >&3 && timeout 1 cat <&3) 2>/dev/null
 }
-leader() {      # which of the servers that live leads
+leader() {      # the leader among the running servers
     local i s
     for i in 0 1 2; do
         s=$(status_of $i)
@@ -48,7 +49,7 @@ launch() {      # launch LOG WORDS...
     "$unroll" launch --ranks 1:3 --silence 3s --control "etcd:${servers#,}" "${@:2}" >"$1.log" 2>&1 &
     job=$!
 }
-rank_below() {  # of the ranks below process $1 that of number $2
+rank_below() {  # the process of rank $2 among the descendants of process $1
     local p
     for p in $(pgrep -x unroll); do
         [ "/proc/$p/cwd" -ef . ] && [ "$(ps -o ppid= -p "$(ps -o ppid= -p "$p" | tr -d ' ')" | tr -d ' ')" = "$1" ] &&

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What else may go wrong where ranks train: the time of the day jumps, a rank dies while it saves or serves weights to
-# others, another MPI. Each time the culprit is named, training goes on in time, and nothing is lost.
+# Other failures while ranks train: the system time jumps, a rank dies while it saves or serves weights to others,
+# another MPI. Each time the cause is named, training resumes in time, and nothing is lost.
 # Usage: test_faults.sh build/unroll wrong_clock.so
 # test: args=$B/unroll $B/tests/mpi/wrong_clock.so; seconds=40
 unroll=$(realpath "$1") clock=$(realpath "$2") here=$(dirname "$(realpath "$0")")
@@ -11,11 +11,11 @@ make_text
 train=(train text --batch 8 --val 0 --threads 1 --bptt 8 --schedule constant --timeout 8s)
 small=(--hidden 12 --dropout 0.2 --exact 8)
 
-launch() {      # launch NAME RANKS [OPTIONS]: in the background until it is told to stop, process $job
+launch() {      # launch NAME RANKS [OPTIONS]: in the background until it is asked to stop, process $job
     "$unroll" launch --ranks "$2" --silence 6s --attempts 1000 "${train[@]}" --steps 1000000000 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
-# A rank is killed with a part of a checkpoint written, which is still there then.
+# A rank is killed after it has written a part of a checkpoint, which remains.
 die_while_saving() {
     local i rank=$(rank_of 0 "$1")
     [ -n "$rank" ] || return
@@ -44,7 +44,7 @@ if command -v mpirun.openmpi >/dev/null; then
     launch saves 2:2 "${large[@]}" --save-every 1
     until_saved saves
     deaths=0
-    for i in $(seq 60); do      # a death between two saves counts for nothing
+    for i in $(seq 60); do      # a death between two saves does not count
         die_while_saving saves && deaths=$((deaths + 1))
         until_said saves 'train again' $i || break
         [ $deaths = 2 ] && break
@@ -63,7 +63,7 @@ if command -v mpirun.openmpi >/dev/null; then
         check "$what, server:$wait: it is named" until_said served$wait '^launch: rank 1 (process [0-9]* on .*) was killed'
         check "$what, server:$wait: two go on" until_said served$wait 'launch: 2 ranks train again'
         stop_at_a_step served$wait
-        [ $wait = 0 ] &&        # else as they come: no two runs have the same weights
+        [ $wait = 0 ] &&        # asynchronous runs never have the same weights
             undisturbed_until "$step" served0 "$unroll" launch --ranks 2:2 "${train[@]}" --workers 2 --sync server:0 --hidden 12
     done
 fi

@@ -1,8 +1,8 @@
 #!/bin/bash
-# unroll launch: ranks that are killed, stopped, told to leave, hosts that come, a launcher that is told to stop or is
-# killed, a disk that is full: each time the training goes on, or ends as it should, with the weights of an undisturbed
-# run, the culprit named and nothing left behind. Usage: test_launch.sh build/unroll [KILLS]
-# KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
+# unroll launch: ranks that are killed, stopped or asked to leave, hosts that are added, a launcher that is asked to
+# stop or is killed, a full disk. Each time training resumes, or ends as it should, with the weights of an undisturbed
+# run; the cause is named, and nothing remains. Usage: test_launch.sh build/unroll [KILLS]
+# KILLS: this many ranks are killed one after the other, with varying numbers of ranks, and nothing else is tested
 # test: args=$B/unroll; seconds=60
 # test: kinds=long-plain; args=$B/unroll 50; seconds=60
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
@@ -18,7 +18,7 @@ launch() {
     "$unroll" launch --ranks "$2" --silence 6s ${launch_with:-} "${train[@]}" --save-every 20 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
-until_newer() {     # NAME: there is a newer checkpoint than now
+until_newer() {     # NAME: waits for a checkpoint newer than the current one
     local i now=$(ls "$1/ckpt" 2>/dev/null)
     for i in $(seq 15000); do [ "$(ls "$1/ckpt" 2>/dev/null | grep -v tmp)" != "$now" ] && return; sleep 0.02; done
     return 1
@@ -28,7 +28,8 @@ same() {      # RUN [UNDISTURBED]
 
 # ---- many kills ----------------------------------------------------------------------------
 
-# Each time another rank, of another number of ranks: one is lost, and when one is left the file of hosts offers four.
+# Each time another rank, of another number of ranks, is killed. One is lost each time, and when one is left, the host
+# file offers four.
 if [ -n "$kills" ]; then
     what="$kills kills"
     echo "localhost slots=4" >hosts
@@ -53,7 +54,7 @@ if [ -n "$kills" ]; then
     finish
 fi
 
-# ---- what is refused -----------------------------------------------------------------------
+# ---- refusals ------------------------------------------------------------------------------
 
 refused 2 'missing\|needs\|--ranks' train text
 refused 2 'is not MIN:MAX' --ranks 3:2 train text
@@ -68,7 +69,7 @@ check "launch without an MPI ends with 1" test $? = 1
 check "launch without an MPI says: install openmpi-bin" says 'install openmpi-bin'
 check "nothing was written" test ! -e nothing -a ! -e runs
 
-# ---- ranks that are lost -------------------------------------------------------------------
+# ---- lost ranks ----------------------------------------------------------------------------
 
 steps=1600
 "$unroll" "${train[@]}" --steps $steps --out straight >log 2>&1
@@ -81,7 +82,7 @@ check "$what: the killed one is named" until_said lost '^launch: rank 2 (process
 until_said lost 'launch: start 2 with 3 ranks' && until_said lost 'launch: 3 ranks train again'
 until_newer lost
 kill -TERM "$(rank_of 1 lost)"
-check "$what: the one that leaves is named" until_said lost '^launch: rank 1 .* was told to leave, and has saved'
+check "$what: the one that leaves is named" until_said lost '^launch: rank 1 .* was told to leave and has saved'
 until_said lost 'launch: 2 ranks train again'
 until_newer lost
 kill -STOP "$(rank_of 0 lost)"
@@ -100,7 +101,7 @@ for i in 1 2; do
 done
 ends early 0
 "$unroll" "${train[@]}" --steps 40 --out forty >log 2>&1
-check "$what: it begins anew and has the weights of an undisturbed run" cmp forty/model.safetensors early/model.safetensors
+check "$what: it starts from step 0 and has the weights of an undisturbed run" cmp forty/model.safetensors early/model.safetensors
 
 what="ranks are killed at every start"
 launch_with="--attempts 3" launch never 2:2 --steps 1000000 --save-every 1000000
@@ -111,11 +112,11 @@ done
 ends never 7
 check "$what: it gives up and says why" says '3 starts in a row lost a rank'
 
-# ---- hosts that come -----------------------------------------------------------------------
+# ---- added hosts ---------------------------------------------------------------------------
 
 what="slots come and go"
 echo "localhost slots=1" >hosts
-many=8000       # steps: one rank alone takes a second, and the launcher looks at the hosts twice a second
+many=8000       # steps: a single rank takes a second, and the launcher reads the host file twice a second
 "$unroll" "${train[@]}" --steps $many --out longer >log 2>&1
 launch_with="--hosts hosts" launch moves 1:4 --steps $many
 until_saved moves
@@ -129,7 +130,7 @@ echo "localhost slots=4" >hosts.new && mv hosts.new hosts; kill -KILL "$(rank_of
 ends moves 0
 same moves longer
 
-# ---- the launcher is told to end, or killed ------------------------------------------------
+# ---- the launcher is asked to stop, or killed ----------------------------------------------
 
 what="the launcher is told to stop"
 launch told 2:3 --steps $steps
@@ -155,11 +156,11 @@ check "$what: nothing was lost" grep -q '^saved orphans/ckpt/step-' orphans.log
 job=$!
 until_said orphans '^step '
 kill -TERM $job
-ends orphans 75         # what the killed one left behind is gone, too
+ends orphans 75         # leftovers of the killed one are removed, too
 
 # ---- wrong arithmetic ----------------------------------------------------------------------
 
-until_still() { # until_still NAME: the others wait for a stopped rank, so that no checkpoint is made or removed
+until_still() { # until_still NAME: the others wait for a stopped rank, so that no checkpoint is written or removed
     local before= now
     for i in $(seq 100); do
         now=$(ls "$1/ckpt"; wc -l "$1/metrics.jsonl")
@@ -177,7 +178,7 @@ kill -STOP "$wrong"
 until_still bit
 check "$what: it is flipped" python3 "$here/flip_bit.py" "$wrong" "$(newest_of bit)/model.safetensors"
 kill -CONT "$wrong"
-check "$what: the rank is named" until_said bit '^launch: rank 1 .* computes or remembers wrongly'
+check "$what: the rank is named" until_said bit '^launch: rank 1 .* has a computing or memory error'
 check "$what: the others go on without it" until_said bit '^launch: start 2 with 2 ranks, from the newest checkpoint'
 ends bit 0
 "$unroll" "${train[@]}" "${still[@]}" --out unflipped >log 2>&1
@@ -191,7 +192,7 @@ kill -STOP "$wrong"
 until_still share
 check "$what: they are changed" python3 "$here/flip_bit.py" "$wrong" text
 kill -CONT "$wrong"
-check "$what: the rank is named" until_said share '^launch: rank 1 .* computes or remembers wrongly'
+check "$what: the rank is named" until_said share '^launch: rank 1 .* has a computing or memory error'
 check "$what: the others go on without it" until_said share '^launch: start 2 with 2 ranks, from the newest checkpoint'
 ends share 0
 "$unroll" "${train[@]}" --steps 1200 --out unchanged >log 2>&1
@@ -211,7 +212,7 @@ check "$what: it ends as it is told" test $? = 75
 check "$what: its interval is Daly's" awk '/^--save-every auto/ { c = $6; i = $12 }
     END { p = c / 40; daly = sqrt(40 * c) * (1 + sqrt(p) / 3 + p / 9) - c; print c, i, daly; exit !(c > 0 && (i / daly - 1) ^ 2 < 0.01) }' log
 
-# ---- a disk that is full -------------------------------------------------------------------
+# ---- a full disk ---------------------------------------------------------------------------
 
 what="the disk is full"
 mkdir disk

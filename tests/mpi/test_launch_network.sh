@@ -1,6 +1,7 @@
 #!/bin/bash
-# unroll launch over machines, played by network namespaces: a link that is lost, so that a rank cannot be told anything
-# and goes on alone. It is named within --silence and a second, the others go on, and what was cut off writes nothing more.
+# unroll launch over machines simulated by network namespaces: a link is lost, so that a rank receives nothing and
+# continues alone. It is reported within --silence and a second, the others continue, and the separated rank writes
+# nothing more.
 # Usage: test_launch_network.sh build/unroll
 # test: kinds=long-plain; args=$B/unroll
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
@@ -16,7 +17,8 @@ clean() {
 trap clean EXIT
 machines_make 2 100mbit "$dir" || { skip "$machines_missing"; finish; }
 
-# Ranks of other machines are nobody's children here: a listener starts them, and the agent only keeps its connection.
+# Ranks of other machines must not be children of this one: a listener starts them, and the agent only keeps its
+# connection.
 mkfifo asked
 while :; do
     while read -r host command; do
@@ -59,7 +61,7 @@ lost() {        # lost NAME HOW...: while two ranks train
     local begin=$EPOCHREALTIME
     check "$what: the lost one is named" until_said "$1" '^launch: rank 1 .* does not answer'
     check "$what: in 3 seconds" awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a; exit !(b - a < 3) }'
-    check "$what: its host counts as lost" until_said "$1" '^launch: nobody is heard on 10.231.77.2'
+    check "$what: its host counts as lost" until_said "$1" '^launch: no rank on 10.231.77.2 responds'
     wait $job
     check "$what: the other goes on to the end, $?" test $? = 0
     check "$what: to the weights of an undisturbed run" cmp straight/model.safetensors "$1/model.safetensors"

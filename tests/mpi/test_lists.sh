@@ -1,10 +1,10 @@
 #!/bin/bash
-# Lists of devices over processes: under mpirun rank r has entry r of --device cpu,opencl, and what they learn is what one
-# process does. Usage: test_lists.sh build/unroll
+# Lists of devices over processes: with mpirun, rank r uses entry r of --device cpu,opencl, and the training is that of
+# one process. Usage: test_lists.sh build/unroll
 # test: args=$B/unroll; seconds=30; alone
 unroll=$(realpath "$1") cache=$(dirname "$(realpath "$1")")/opencl here=$(dirname "$(realpath "$0")")
 mkdir -p "$cache"
-export POCL_CACHE_DIR=$cache/pocl # programs that were built once
+export POCL_CACHE_DIR=$cache/pocl # reuses built programs
 . "$here/checks.sh" test_lists
 
 command -v mpirun >/dev/null || { skip "there is no mpirun here; fix: apt install openmpi-bin"; finish; }
@@ -31,7 +31,7 @@ check "ranks along the batch" ranks "$unroll" "${train[@]}" --device $list --spl
 check "rows: the loss of one process" is_close "$(last alone loss)" "$(last rows loss)"
 check "a run of ranks goes on in one process" "$unroll" train --resume layers --steps 8 --device cpu --split layer=1
 
-# A rank that becomes slow, stopped for 90 of 100 ms, gives layers away while both train.
+# A rank that is slow, because it is stopped for 90 of 100 ms, passes layers to the others while all train.
 ranks "$unroll" "${train[@]}" --layers 6 --steps 1000000000 --log-interval 50 --device $list --split layer=2 --balance --out slow &
 job=$!
 for i in $(seq 1200); do slow=$(process_of 0 slow); [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
@@ -42,9 +42,9 @@ done
 kill -TERM "$slow"
 wait $job
 check "a rank that became slow: work is divided anew" grep -q '"divided":{"times":[1-9][0-9]*,"work":\[0.[0-9]*,0.[0-9]*\]}' slow/metrics.jsonl
-check "and the run says so" says 'work is divided anew: rank 0 [0-9]*%, rank 1 [0-9]*%'
+check "and the run says so" says 'work is redistributed: rank 0 [0-9]*%, rank 1 [0-9]*%'
 
-# Which rank has what: an entry that is not there is told by the rank that has it, and all end.
+# A missing entry is reported by the rank that has it, and all ranks exit.
 ranks "$unroll" "${train[@]}" --device cpu,xla:none.so --split layer=2 --out lost
 check "an entry that is not there ends all" test $? != 0
 check "rank 1 has the second entry" says 'none.so'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
-# resumed on other numbers of ranks, and ranks that are slow. Quick by default; "all" as third argument takes the
-# product of meshes. How runs end that are killed is test_ends.sh's. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
+# resumed on other numbers of ranks, and slow ranks. Short by default; "all" as third argument runs all combinations of
+# meshes. Killed runs are tested in test_ends.sh. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
 # test: args=$B/unroll $B/tests/comm/test_sums; seconds=40
 unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
 . "$root/tests/mpi/checks.sh" test_mpi
@@ -20,7 +20,7 @@ check "an unknown MPI is refused" test $? = 2
 check "nothing was written" test ! -e refused
 alone --steps 8 --exact 4 --out one
 check "one process, exact" test $? = 0
-# The search path of libraries can't be emptied, but a library that is no MPI can stand before the others.
+# The search path of libraries cannot be emptied, but a library that is not MPI can precede the others.
 mkdir fake && cp "$(ldd "$unroll" | sed -n 's/.*jansson.*=> \([^ ]*\).*/\1/p')" fake/libmpi.so.40 2>/dev/null
 LD_LIBRARY_PATH=$dir/fake OMPI_COMM_WORLD_SIZE=2 alone --steps 1 --split batch=2 --out refused
 check "a library that is no MPI is refused" test $? = 4
@@ -55,7 +55,7 @@ exact() {       # exact RANKS SPLIT: the bytes of one process
 }
 exact 2 batch=2
 
-# Sequences that ranks share have the bytes of one process with as many shards.
+# Sequences divided among ranks give the bytes of one process with the same number of shards.
 awk 'BEGIN { srand(2); print "text,label,site"; for (i = 0; i < 120; i++) { t = ""; n = 1 + int(rand() * 30)
     for (k = 0; k < n; k++) t = t (i % 3 ? "ab " : "cd "); print t "," (i % 3 ? "yes" : "no") ",s" i % 4 } }' >sites.csv
 text=("${train[@]}")
@@ -96,7 +96,7 @@ done
 seconds_of() { sed -n 's/.*"ranks":\[{"compute":\([0-9.]*\),.*"exposed":\([0-9.]*\),"sent":\([0-9]*\)}\].*/\1 \2 \3/p' many/metrics.jsonl | tail -n 1; }
 check "the metrics say what each rank did with its seconds" awk -v x="$(seconds_of)" \
     'BEGIN { split(x, s); exit !(s[1] > 0 && s[2] > 0 && s[3] > 0) }'
-# What the plan says, and what ranks tell each other beside: less than 2 kB a step.
+# The messages of the plan, and less than 2 kB a step of others.
 sent() { sed -n 's/.*"sent":\([0-9]*\)}\].*/\1/p' many/metrics.jsonl | tail -n 1; }
 planned() {
     "$unroll" plan --layers 2 --hidden 12 --input 33 --bptt 8 --batch 8 "$@" --json |
@@ -112,7 +112,7 @@ rm -rf many
 printf '{"name":"a","rank":{"gflops":50,"recurrent_gflops":30,"memory_bandwidth":1e10},"levels":[{"name":"a","latency":1e-6,"bandwidth":1e10}]}' >net.json
 ranks 2 --steps 4 --split auto --network net.json --out many
 check "the planner chooses a cut for 2 ranks" test $? = 0
-check "and says which" grep -q '^--split auto: .*=2.* (modelled)' log
+check "and says which" grep -q '^--split auto: .*=2.* (modeled)' log
 if command -v mpirun.mpich >/dev/null; then
     rm -rf many
     timeout -k 5 300 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
@@ -123,16 +123,16 @@ if command -v mpirun.mpich >/dev/null; then
     check "with the same bytes" same one many step-8
 fi
 
-# All ranks lose their patience at the same validation.
+# All ranks run out of patience at the same validation.
 restless=(--lr 0.5 --warmup 0 --schedule constant --patience 2 --steps 400 --exact 4)
 alone "${restless[@]}" --out impatient
-check "one process runs out of patience" says '^2 validations since the best'
+check "one process runs out of patience" says '^2 validations without improvement'
 ranks 2 "${restless[@]}" --split batch=2 --out impatient2
-check "two ranks do" says '^2 validations since the best'
+check "two ranks do" says '^2 validations without improvement'
 check "at the same step, with the same best weights" test "$(cd impatient && ls ckpt; cat model.safetensors | cksum)" = \
     "$(cd impatient2 && ls ckpt; cat model.safetensors | cksum)"
 
-# Trained on 4, resumed on others.
+# Trained on 4 ranks, resumed on others.
 ranks 4 --steps 4 --schedule-steps 8 --exact 4 --split batch=4 --out four
 check "4 steps on 4 ranks" test $? = 0
 alone --steps 8 --schedule-steps 8 --exact 4 --out whole
@@ -166,7 +166,7 @@ check "so do two of two ranks" test $? = 0
 check "to the loss of those of one" awk -v a="$(loss workers)" -v b="$(loss workers2)" \
     'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
 
-# They share sequences, too; here one has nothing to read in many a batch.
+# Workers divide sequences, too; here one of them has nothing to read in many batches.
 sed 's/,s[0-2]$/,s0/' sites.csv >uneven.csv
 train=(train uneven.csv --tokens chars --target label --hidden 4 --batch 8 --val 24 --threads 1 --divide-by site
     --workers 2 --sync local:3 --schedule-steps 40)
@@ -187,7 +187,7 @@ ranks 2 "${gossip[@]}" --steps 28 --out gossip3
 "${run[@]}" -n 2 "$unroll" train --resume gossip3 --workers 2 --sync gossip --steps 40 >log 2>&1
 check "and go on" test $? = 0
 
-# A server whose pieces answer as gradients come; and one that waits for all, which has the bits of sums in a tree.
+# A server whose pieces respond as gradients arrive; and one that waits for all, which has the bits of sums in a tree.
 server=(--workers 2 --sync server:2 --steps 40 --validate-every 20)
 ranks 2 "${server[@]}" --save-every 6 --arrivals came --out server
 check "two workers with a server" test $? = 0
@@ -221,10 +221,10 @@ refused() {     # refused STATUS WORDS RANKS OPTIONS...
     check "${*:4} says: $2" says "$2"
     check "nothing is written" test ! -e no
 }
-refused 2 'nothing says how' 2
-refused 2 '4 ranks, and 2 were started' 2 --workers 2 --split batch=2
-refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
-refused 4 'order of its own' 2 --split batch=2 --exact 4 --sum native
+refused 2 'were started without a division of the work' 2
+refused 2 '4 ranks, .* 2 were started' 2 --workers 2 --split batch=2
+refused 2 'is for 4 ranks, but 2 were started' 2 --split batch=4
+refused 4 'adds in a different order' 2 --split batch=2 --exact 4 --sum native
 refused 4 'projects' 2 --split hidden=2 --exact 4 --projection 4
 refused 4 'whole model' 2 --split batch=2 --sample-every 3
 [ "$scope" = all ] && refused 4 'more stages' 4 --split layer=4
@@ -241,12 +241,12 @@ cat >differ <<END
 exec "$unroll" train text --hidden 8 --steps \$((3 + OMPI_COMM_WORLD_RANK)) --schedule constant --split batch=2 --out no
 END
 "${run[@]}" -n 2 ./differ >log 2>&1
-check "ranks with different ends are refused" says 'the end of the run.*is not the same as on rank 0'
+check "ranks with different ends are refused" says 'the end of the run, .*differs from rank 0'
 check "and none has begun" test ! -e no
 
-# ---- ranks that are late -------------------------------------------------------------------
+# ---- late ranks ----------------------------------------------------------------------------
 
-# A slow rank delays the others and nothing else: ten stops of a tenth of a second.
+# A slow rank only delays the others: ten stops of a tenth of a second.
 rm -rf slow
 "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 400 --exact 4 --split batch=2 --out slow --timeout 60s >log 2>&1 &
 job=$!

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Two machines, played by two network namespaces with a link of 100 Mbit/s between them: the bytes of one process, and
-# an end within the timeout when the link goes down. Usage: test_network.sh build/unroll [more]
-# more: instead, packets that get lost, and a link that is down in one direction
+# Two machines, simulated by network namespaces with a link of 100 Mbit/s: the bytes of one process, and an exit within
+# the timeout when the link goes down. Usage: test_network.sh build/unroll [more]
+# more: instead, lost packets, and a link that is down in one direction
 # test: args=$B/unroll; seconds=20
 # test: kinds=long-plain; args=$B/unroll more; seconds=20
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
@@ -38,10 +38,10 @@ if [ "${2:-}" = more ]; then
 fi
 run "$unroll" "${train[@]}" --steps 1000000 --split batch=2 --timeout 3s --out cut &
 job=$!
-for i in $(seq 1200); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done # on a busy machine programs begin late
+for i in $(seq 1200); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done # on a busy machine programs start late
 check "they train when the link goes down" test -s cut/metrics.jsonl
 if [ "${2:-}" = more ]; then machines_half_down 2 1; else machines_down 2; fi
-# mpirun itself may wait for the lost machine for minutes; the ranks do not.
+# mpirun itself may wait minutes for the lost machine; the ranks do not.
 left() {
     for p in $(pgrep -x unroll); do
         [ "$(readlink "/proc/$p/cwd")" = "$dir" ] && echo "$p"
@@ -49,7 +49,7 @@ left() {
 }
 for i in $(seq 1200); do [ -n "$(left)" ] || break; sleep 0.1; done
 check "the ranks end within the timeout and a few seconds" test -z "$(left)"
-names_both() { # mpirun hands on what a rank said, perhaps after the rank has ended
+names_both() { # mpirun passes on what a rank printed, possibly after the rank has exited
     for i in $(seq 100); do
         grep -q 'rank [01] waited 3[.0-9]* seconds for a message from rank [01]' log && return
         sleep 0.1

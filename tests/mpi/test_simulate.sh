@@ -1,6 +1,6 @@
 #!/bin/bash
-# Ranks of a simulated cluster: steps take what the planner says, ranks send what the plan says, every topology and cut
-# runs, the same simulation gives the same numbers. Skipped where SimGrid is not. Not a test of real networks.
+# Ranks of a simulated cluster: steps take the planner's time, ranks send the plan's messages, every topology and cut
+# runs, and the same simulation gives the same numbers. Skipped without SimGrid.
 # Usage: test_simulate.sh UNROLL SIMULATE
 # test: args=$B/unroll $B/simulate
 unroll=$(realpath "$1") simulate=$(realpath "$2")
@@ -14,9 +14,9 @@ network() {     # network BANDWIDTH
 run() { timeout 300 "$simulate" net.json "$1" "$2" 1 2 128 32 16 "$3" "$4" "$5" "$6" ${7:-} 2>log; }
 seconds() { sed -n 's/.* ranks, \([0-9.e-]*\) s a step.*/\1/p'; }
 near() { awk -v a="$1" -v b="$2" -v part="$3" 'BEGIN { exit !(a > 0 && b > 0 && (a / b - 1) ^ 2 <= part ^ 2) }'; }
-# What the planner expects of the same plan: plans differ between instruction sets, and the command lists only the best.
+# The planner's time for the same plan: plans differ between instruction sets, and the command lists only the best.
 planned() { sed -n 's/.*, planned \([0-9.e-]*\) s a step.*/\1/p'; }
-of_command() {  # of_command ROWS: one rank, by the command
+of_command() {  # of_command ROWS: one rank, with the command
     "$unroll" plan --auto --network net.json --hosts 1 --layers 2 --hidden 128 --input 32 --bptt 16 --batch "$1" --cell lstm --json |
         grep -o '"seconds":[0-9.e-]*' | head -n 1 | sed 's/.*://'
 }
@@ -27,7 +27,7 @@ case $first in skipped*) skip "${first#skipped: }"; finish ;; esac
 one=$(seconds <<<"$first")
 check "one rank takes what its plan costs" near "$one" "$(of_command 8)" 0.001
 check "and what the planner expects" near "$one" "$(planned <<<"$first")" 0.001
-for topology in flat fat_tree torus dragonfly; do       # links of the last two are met by messages of several ranks
+for topology in flat fat_tree torus dragonfly; do       # messages of several ranks share links of the last two
     run 16 $topology 128 16,1,1 0 auto >$topology
     case $topology in flat | fat_tree) part=0.1 ;; *) part=1 ;; esac
     check "16 ranks of a $topology" near "$(seconds <$topology)" "$(planned <$topology)" $part

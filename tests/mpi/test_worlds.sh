@@ -1,7 +1,9 @@
 #!/bin/bash
-# unroll launch --engine ucx: ranks that are killed, stopped or told to leave, others that come, spares: those that are left
-# go on in their processes, from what they have in memory, to the weights of an undisturbed run. Skipped where UCX is not.
-# Usage: test_worlds.sh build/unroll [KILLS]; KILLS: so many ranks are killed one after the other, and nothing else is tested
+# unroll launch --engine ucx: ranks are killed, stopped or asked to leave, others are added, spares take over. The
+# remaining ranks continue in their processes, from what they have in memory, to the weights of an undisturbed run.
+# Skipped without UCX.
+# Usage: test_worlds.sh build/unroll [KILLS]; KILLS: this many ranks are killed one after the other, and nothing else is
+# tested
 # test: args=$B/unroll; seconds=40
 # test: kinds=long-plain; args=$B/unroll 50; seconds=40
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
@@ -22,7 +24,8 @@ same_at_a_step() {  # NAME: stopped by a signal; an undisturbed run up to there 
     check "$what: each step is reported once" awk -F'[:,]' '{ if ($2 + 0 <= last) exit 1; last = $2 + 0 }' <(grep -o '"step":[0-9]*' "$1/metrics.jsonl")
 }
 
-# ---- many kills: spares take the places, or one is lost each time and then all are there again -------------------------
+# ---- many kills: spares replace them, or one is lost each time until all return
+# ------------------------------------------
 
 if [ -n "$kills" ]; then
     what="$kills kills"
@@ -50,7 +53,7 @@ if [ -n "$kills" ]; then
     finish
 fi
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 
 refused 4 'divides the batch alone' --engine ucx --ranks 2 train text --split layer=2
 refused 4 'divides the batch alone' --engine ucx --ranks 2 train text --workers 2
@@ -58,7 +61,7 @@ refused 4 'fix: --engine ucx' --ranks 2 --spares 1 train text
 printf 'elsewhere slots=2\n' >hosts
 refused 4 'on this machine alone' --engine ucx --ranks 2 --hosts hosts train text
 
-# ---- ranks that are lost, leave and come -----------------------------------------------------------------------------
+# ---- ranks that are lost, leave and join -----------------------------------------------------------------------------
 
 what="ranks are killed, stopped, told to leave, and come"
 launch lost 1:4 --steps 1000000000

@@ -1,5 +1,5 @@
-/* A library to preload (LD_PRELOAD): the time of the day, which every call sees jump by an hour, to and fro, in
- * processes of unroll. Other clocks are true. Not a test. */
+/* A library for LD_PRELOAD: in processes of unroll, every reading of the system time jumps by an hour, back and forth.
+ * Other clocks are right. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>

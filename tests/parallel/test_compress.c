@@ -1,8 +1,8 @@
-/* Compressors by themselves: what a code says and what it lacks are the numbers, bytes are as told, damaged codes are
- * refused. And in trainings of workers: rows have the bits of sums, others learn, residuals are in checkpoints of any
- * number of workers, bytes are those of the plan. */
+/* Compressors alone: a decoded code and its residual add up to the values, sizes are as stated, and damaged codes are
+ * refused. In trainings of workers: rows have the bits of sums, other compressors learn, residuals are in checkpoints
+ * for any number of workers, and sizes are those of the plan. */
 /* test: seconds=5 */
-#include "parallel/compress.h"
+#include "extensions/cluster/compress/compress.h"
 #include "workers.h"
 #include <math.h>
 
@@ -18,7 +18,7 @@ static float draw(void)
     return (float)(state >> 8) * 0x1p-23f - 1;
 }
 
-/* ---- one by one --------------------------------------------------------------------------- */
+/* ---- compressors ------------------------------------------------------------------------------ */
 
 static void fill(const struct matrix *m, int kind, float *x)
 {
@@ -58,13 +58,13 @@ static void check_codes(const char *text, size_t rows, size_t columns, int kind)
     memset(again, 0, sizeof again);
     CHECK(c->decode(&m, code, bytes, 1, scratch, again) && !memcmp(again, said, sizeof said), "%s: another code", text);
     CHECK(!c->decode(&m, code, bytes - 4, 1, scratch, again), "%s: a code that is too short", text);
-    for (int i = 0; i < 200; i++) { /* whatever comes is within the matrix, or refused */
+    for (int i = 0; i < 200; i++) { /* arbitrary bytes decode to values within the matrix, or are refused */
         code[(unsigned)(draw() * 1000 + 1000) % (bytes / 4)] = state;
         (void)c->decode(&m, code, bytes, 1, scratch, again);
     }
 }
 
-/* A matrix of rank 2 is all in a code of rank 4; topk keeps the largest. */
+/* A matrix of rank 2 is exact in a code of rank 4; topk keeps the largest values. */
 static void check_exact_cases(void)
 {
     static float x[MOST], said[MOST];
@@ -86,7 +86,7 @@ static void check_exact_cases(void)
               (double)x[i]);
 }
 
-/* ---- in trainings ------------------------------------------------------------------------- */
+/* ---- trainings ---------------------------------------------------------------------------- */
 
 static void check_rows(void)
 {
@@ -124,7 +124,7 @@ static void check_training(const char *sync, const char *compress, int workers, 
     leg_weights(what, &leg, two);
 }
 
-/* Error feedback makes up for what codes lack: near the loss of sums after some updates. */
+/* Error feedback compensates the loss of compression: after some updates the loss is near that with sums. */
 static void check_learns(void)
 {
     struct leg leg = {.sync = "every", .workers = 2, .until = 80};
@@ -143,14 +143,14 @@ static void check_bytes(void)
     for (size_t i = 0; i < ALL; i++) {
         struct leg leg = {.sync = "every", .workers = 3, .compress = all[i]};
         double sent[2];
-        unroll_plan_config config = unroll_plan_default();
-        unroll_spec spec = leg_spec(&leg);
+        unroll_plan_config config = unroll_plan_config_default();
+        unroll_model_config spec = leg_spec(&leg);
         double bytes, every;
         config.rows = 12;
         config.steps = 6;
-        config.spec = &spec;
+        config.model_config = &spec;
         config.machine.workers = leg.workers;
-        MUST(unroll_sync_bytes(&config, leg.sync, leg.compress, &bytes, &every));
+        MUST(unroll_plan_sync_bytes(&config, leg.sync, leg.compress, &bytes, &every));
         for (int k = 0; k < 2; k++) {
             leg.until = 4 * (k + 1);
             leg_weights(all[i], &leg, one);
@@ -174,7 +174,7 @@ static void check_refusals(void)
                  {"topk", 2, {1, 1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
                  {"topk:0", 2, {1, 1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
                  {"lowrank:0", 2, {1, 1, 1, 1}, UNROLL_USAGE, "lowrank:4"},
-                 {"rows:3", 2, {1, 1, 1, 1}, UNROLL_USAGE, "nothing behind a colon"},
+                 {"rows:3", 2, {1, 1, 1, 1}, UNROLL_USAGE, "no value after a colon"},
                  {"half", 1, {1, 1, 1, 1}, UNROLL_USAGE, "there is one"},
                  {"half", 2, {1, 2, 1, 1}, UNROLL_UNSUPPORTED, "the split cuts them"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -212,7 +212,7 @@ int main(void)
     check_learns();
     check_bytes();
     check_refusals();
-    unroll_data_free(legs_text);
+    unroll_dataset_free(legs_text);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("test_compress");

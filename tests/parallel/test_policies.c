@@ -1,10 +1,10 @@
-/* Workers that are meshes of their own and meet between updates: with SGD and H = 1 they are one process within
- * rounding, the same run has the same bits, a run that was resumed too, also in the middle of an exchange; checkpoints
- * are the workers' mean, and others go on from it. A server is the sum, or within its bound. Compression is
- * test_compress's. */
+/* Workers, each of which is a mesh, that synchronize between updates. With SGD and H = 1 they equal one process within
+ * rounding. The same run has the same bits, and so has a resumed one, even in the middle of an exchange. Checkpoints
+ * have the mean of the workers, and other runs can resume from them. A server computes the sum, or stays within its
+ * bound. Compression is tested in test_compress.c. */
 /* test: seconds=5 */
-#include "parallel/arrivals.h"
-#include "parallel/policy.h"
+#include "extensions/cluster/policies/arrivals.h"
+#include "extensions/cluster/policies/policy.h"
 #include "workers.h"
 #include <math.h>
 
@@ -17,7 +17,7 @@ static const char *place(const char *name, char path[128])
     return path;
 }
 
-/* The outer step of many updates is another one; what is said counts. */
+/* With many local updates the default outer step is another one; explicit settings take precedence. */
 static void check_local_defaults(void)
 {
     const struct {
@@ -81,7 +81,7 @@ static void check_resume(const char *sync, int workers, unroll_split mesh)
     }
 }
 
-/* Others begin from the mean, which is what the model's file has. */
+/* Other runs start from the mean, which is stored in the model file. */
 static void check_others(void)
 {
     char path[128];
@@ -113,7 +113,7 @@ static void check_others(void)
     leg = (struct leg){.until = 4, .to = place("alone", path)};
     leg_weights("alone", &leg, one);
     leg = (struct leg){.sync = "local:2", .workers = 2, .until = 4, .from = path};
-    leg_weights("two go on from one", &leg, two);
+    leg_weights("two resume from one", &leg, two);
     CHECK(!memcmp(one, two, count * sizeof *one), "two workers do not begin from the weights of one");
 }
 
@@ -146,7 +146,7 @@ static int fastest_steps(int workers)
     return most;
 }
 
-/* Nobody waits for a slow worker but where all meet, and what came when can be made again. */
+/* A slow worker delays others only at synchronizations, and recorded arrivals can be replayed. */
 static void check_asynchronous(const char *sync, int workers, bool silent, bool waits)
 {
     char path[128];
@@ -175,7 +175,8 @@ static void check_asynchronous(const char *sync, int workers, bool silent, bool 
     }
 }
 
-/* How many updates a worker was ahead of another when its gradients came, by the files of arrivals. */
+/* Returns how many updates a worker was ahead of another when its gradients arrived, according to the files of
+ * arrivals. */
 static int64_t farthest(const char *path, int workers)
 {
     int64_t most = 0;
@@ -198,8 +199,8 @@ static int64_t farthest(const char *path, int workers)
     return most;
 }
 
-/* No worker begins a step before the others have made all but S of those before it: with the step itself it is S + 1
- * ahead. Without a bound one is. */
+/* No worker begins a step before the others have made all but S of the previous ones, so including the step itself it
+ * is at most S + 1 ahead. Without a bound it exceeds that. */
 static void check_bound(void)
 {
     static const struct {
@@ -213,11 +214,11 @@ static void check_bound(void)
         leg_weights(cases[i].sync, &leg, one);
         const int64_t ahead = farthest(path, leg.workers);
         CHECK(ahead <= cases[i].bound + 1, "%s: a worker was %lld updates ahead", cases[i].sync, (long long)ahead);
-        CHECK(i < 2 ? ahead > 1 : ahead > 4, "%s: nobody was ahead: %lld", cases[i].sync, (long long)ahead);
+        CHECK(i < 2 ? ahead > 1 : ahead > 4, "%s: no worker was ahead: %lld", cases[i].sync, (long long)ahead);
     }
 }
 
-/* Gradients that come one after the other lead where their sum leads. */
+/* Gradients applied one after the other lead to the same result as their sum. */
 static void check_server_learns(void)
 {
     struct leg leg = {.sync = "every", .workers = 3, .until = 80};
@@ -231,7 +232,7 @@ static void check_server_learns(void)
     }
 }
 
-/* What a server keeps is what one process keeps: others go on from it, and it from theirs. */
+/* A server's checkpoint equals that of one process: other runs resume from it, and it resumes from theirs. */
 static void check_server_others(void)
 {
     char path[128];
@@ -258,8 +259,8 @@ static void check_server_others(void)
     CHECK(!memcmp(one, two, count * sizeof *one), "server:0 goes on elsewhere than every");
 }
 
-/* Files of arrivals that are none, or not of this run: refused. All ranks read the same, so that none waits for one
- * that has ended. */
+/* Invalid files of arrivals, or those of another run, are refused. All ranks read the same, so that none waits for one
+ * that has exited. */
 static void check_arrivals(void)
 {
     static const struct {
@@ -297,7 +298,7 @@ static void check_arrivals(void)
     CHECK(status == UNROLL_USAGE && strstr(why, "leave out"), "arrivals of a replay: %d %s", status, why);
 }
 
-/* By the rank that sends the most. */
+/* Returns the most bytes sent by a rank. */
 static double most_sent(struct leg leg, int until)
 {
     double most = 0;
@@ -307,18 +308,18 @@ static double most_sent(struct leg leg, int until)
     return most;
 }
 
-/* What the plan says is sent in 8 updates; before the first of all, ranks also compare their weights. */
+/* Compares the bytes sent in 8 updates with the plan's; before the first one, ranks also compare their weights. */
 static void check_bytes(const char *sync, int interval)
 {
     const struct leg leg = {.sync = sync, .workers = 3};
-    unroll_plan_config config = unroll_plan_default();
-    unroll_spec spec = leg_spec(&leg);
+    unroll_plan_config config = unroll_plan_config_default();
+    unroll_model_config spec = leg_spec(&leg);
     double bytes, every;
     config.rows = 12;
     config.steps = 6;
-    config.spec = &spec;
+    config.model_config = &spec;
     config.machine.workers = leg.workers;
-    MUST(unroll_sync_bytes(&config, leg.sync, NULL, &bytes, &every));
+    MUST(unroll_plan_sync_bytes(&config, leg.sync, NULL, &bytes, &every));
     const double most = most_sent(leg, 16) - most_sent(leg, 8);
     CHECK(every == interval && most == 8 / interval * bytes, "%s: %g bytes every %g updates are planned, %g sent", sync,
           bytes, every, most);
@@ -333,7 +334,7 @@ static void check_refusals(void)
     } cases[] = {{"local", 2, "H is 1 to"},
                  {"local:0", 2, "H is 1 to"},
                  {"local:x", 2, "H is 1 to"},
-                 {"every:3", 2, "nothing behind a colon"},
+                 {"every:3", 2, "no value after a colon"},
                  {"evry", 2, "choose one of"},
                  {"local:4,rate", 2, "rate"},
                  {"local:4,speed=1", 2, "rate, momentum, delay"},
@@ -385,7 +386,7 @@ int main(void)
     check_server_learns();
     check_server_others();
     check_refusals();
-    unroll_data_free(legs_text);
+    unroll_dataset_free(legs_text);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("test_policies");

@@ -1,5 +1,5 @@
-/* Workers that are threads: a small network trained up to an update, from and to checkpoints. What must be true of the
- * weights is the tests'. */
+/* Workers that are threads: a small network trained up to an update, from and to checkpoints. The tests check the
+ * weights. */
 #ifndef TESTS_WORKERS_H
 #define TESTS_WORKERS_H
 #include "check.h"
@@ -20,12 +20,12 @@ struct leg {
     const char *from, *to; /* checkpoints; NULL: none */
     const char *optimizer; /* NULL: adam */
     float dropout;
-    int embed, slow; /* slow: the last rank waits so many ms in each step */
+    int embed, slow; /* slow: the last rank waits this many ms in each step */
     double clip;     /* 0: 1 */
     const char *compress, *sum;
     const char *arrivals, *replay;
-    int meet;    /* all workers meet at these steps; 0: at the end alone */
-    bool silent; /* there they wait for each other, and do not validate */
+    int meet;    /* workers synchronize at these steps; 0: only at the end */
+    bool silent; /* there they wait for each other and do not validate */
 };
 
 struct leg_rank {
@@ -35,8 +35,8 @@ struct leg_rank {
     char error[512];
     unroll_progress progress;
     double validation;
-    int steps;     /* that it made */
-    uint64_t sent; /* in steps */
+    int steps;     /* steps made */
+    uint64_t sent; /* bytes sent in steps */
     size_t count;
     float weights[WORKERS_WEIGHTS];
 };
@@ -54,26 +54,27 @@ static void legs_begin(const char *path)
     }
     FILE *file = fopen(path, "w");
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
-    MUST(unroll_data_open(path, NULL, &legs_text));
+    MUST(unroll_dataset_open(path, NULL, &legs_text));
 }
 
-static unroll_spec leg_spec(const struct leg *leg)
+static unroll_model_config leg_spec(const struct leg *leg)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.layers = 2;
     s.hidden = 8;
     s.dropout = leg->dropout;
     s.tokens = 1;
     s.embed = leg->embed;
     s.loss = "xent";
-    unroll_data_vocabulary(legs_text, &s.input);
+    unroll_dataset_vocabulary(legs_text, &s.input);
     s.output = s.input;
     return s;
 }
 
-static unroll_train_config leg_config(const struct leg_rank *r)
+/* Returns the trainer's configuration for a rank of a leg. */
+static unroll_trainer_config leg_config(const struct leg_rank *r)
 {
-    unroll_train_config c = unroll_train_default();
+    unroll_trainer_config c = unroll_trainer_config_default();
     const struct leg *leg = r->leg;
     c.batch = 12;
     c.bptt = 6;
@@ -98,7 +99,7 @@ static unroll_train_config leg_config(const struct leg_rank *r)
 
 static void leg_keep_weights(unroll_model *m, struct leg_rank *r)
 {
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         unroll_model_parameter(m, i, &p);
         size_t n = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
@@ -107,11 +108,12 @@ static void leg_keep_weights(unroll_model *m, struct leg_rank *r)
     }
 }
 
+/* Trains one leg on a rank and stores its results in *r. */
 static unroll_status leg_train(unroll_model *m, struct leg_rank *r)
 {
-    unroll_train_config config = leg_config(r);
+    unroll_trainer_config config = leg_config(r);
     unroll_trainer *t;
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     TRY(unroll_trainer_new(m, legs_text, &config, &t));
     unroll_status status = r->leg->from ? unroll_trainer_load(t, r->leg->from) : UNROLL_OK;
     uint64_t before = unroll_comm_sent(r->comm);
@@ -133,7 +135,7 @@ static unroll_status leg_train(unroll_model *m, struct leg_rank *r)
         status = unroll_trainer_validate(t, &found);
     r->validation = found.loss;
     unroll_snapshot *snapshot;
-    if (status == UNROLL_OK) /* which brings the mean of the weights into the model */
+    if (status == UNROLL_OK) /* stores the mean of the weights in the model */
         status = r->leg->to ? unroll_trainer_save(t, r->leg->to) : unroll_trainer_snapshot(t, &snapshot);
     leg_keep_weights(m, r);
     unroll_trainer_free(t);
@@ -144,7 +146,7 @@ static void *leg_run_rank(void *arg)
 {
     struct leg_rank *r = arg;
     unroll_model *m;
-    unroll_spec spec = leg_spec(r->leg);
+    unroll_model_config spec = leg_spec(r->leg);
     r->status = unroll_model_new(&spec, 3, &m);
     if (r->status == UNROLL_OK) {
         r->status = leg_train(m, r);
@@ -155,7 +157,7 @@ static void *leg_run_rank(void *arg)
     return NULL;
 }
 
-/* Ranks that ran, into leg_rank. */
+/* Runs the ranks and fills in leg_rank. */
 static int leg_ranks(const struct leg *leg)
 {
     pthread_t thread[WORKERS_RANKS];
@@ -174,7 +176,7 @@ static int leg_ranks(const struct leg *leg)
     return ranks;
 }
 
-/* Trains, all ranks alike; weights [count] of the mean of the workers. */
+/* Trains with all ranks alike; weights [count] receives the mean of the workers. */
 static size_t leg_weights(const char *what, const struct leg *leg, float *weights)
 {
     int ranks = leg_ranks(leg);

@@ -1,5 +1,5 @@
-/* Counts every request for memory that the process makes, by standing in front of the C library's functions.
- * Included by one file of a program. With a sanitizer, which has its own, it counts nothing and says so. */
+/* Counts all memory requests of the process by replacing the C library's functions. Included by one file of a program.
+ * With a sanitizer, which replaces them itself, it counts nothing and prints so. */
 #ifndef PLAN_ALLOCATIONS_H
 #define PLAN_ALLOCATIONS_H
 #include <errno.h>

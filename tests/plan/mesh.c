@@ -1,6 +1,6 @@
-#include "device/cpu/operands.h"
+#include "device/cpu/executor/operands.h"
 #include "plan/mesh.h"
-#include "optim/optim.h"
+#include "nn/optim/optim.h"
 #include "session/weights.h"
 #include <math.h>
 #include <pthread.h>
@@ -17,9 +17,10 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     c.mesh[M_HIDDEN] = hidden;
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
-    c.traits.narrow = 8; /* what the first layer of most of these models reads */
+    c.traits.narrow = 8; /* width of the first layer's input in most of these models */
+    c.traits.sequence_losses = true;
     c.lengths = true;
-    c.bucket = 500; /* bytes: several buckets of such small weights, some of them of several */
+    c.bucket = 500; /* bytes: several buckets for such small weights, some with several of them */
     optimizer_find("sgd", &c.optimizer);
     return c;
 }
@@ -43,7 +44,7 @@ static void fill_integers(struct executable *in, const struct plan *p, const cha
             *to++ = min + (int)(hash(salt, b->origin[0] + t, b->rank > 1 ? b->origin[1] + row : 0) % (uint32_t)n);
 }
 
-/* Row 0 is full, row 1 empty, the others anything. */
+/* Row 0 is full, row 1 empty, the others have any length. */
 static void fill_lengths(struct executable *in, const struct plan *p)
 {
     int index = plan_find_buffer(p, "lengths");
@@ -59,7 +60,7 @@ static void fill_inputs(struct executable *in, const struct plan *p)
     fill_integers(in, p, "tokens", 1, 0, p->model->input);
     fill_integers(in, p, "targets", 2, -1, unroll_model_outputs(p->model) + 1);
     fill_lengths(in, p);
-    ((int64_t *)executable_buffer(in, "run"))[0] = 77; /* the seed of the masks */
+    ((int64_t *)executable_buffer(in, "run"))[0] = 77; /* seed of the dropout masks */
     double *rates = executable_buffer(in, "rates");
     const struct optimizer *o = optimizer_at(p->config.optimizer);
     const unroll_hyperparameters standard = unroll_hyperparameters_default(o->name);
@@ -174,7 +175,7 @@ static double number_at(const void *at, enum dtype dtype, size_t i)
     return dtype == DTYPE_F64 ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-/* Shard 0 of a gradient, [1, i, j, k] of the rank's share, against the serial one. */
+/* Compares shard 0 of a gradient, [1, i, j, k] of the rank's share, with the serial one. */
 static double compare(const struct buffer *whole, const void *serial, const struct buffer *here, const void *mine,
                       size_t *different)
 {
@@ -201,6 +202,7 @@ static double compare(const struct buffer *whole, const void *serial, const stru
     return worst;
 }
 
+/* Returns the largest difference between gradients of a serial and a mesh run, and counts different bits. */
 double mesh_difference(const struct mesh_run *serial, const struct mesh_run *mesh, size_t *different)
 {
     const struct plan *one = serial->plan[0];

@@ -1,13 +1,12 @@
-/* The executor runs exactly the plan: it does the work that the plan predicted, no operation is idle, every
- * order that queues and waits allow gives the same bits, memory is what was predicted and steps take none.
- * What the plans compute is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no
- * plans that are broken on purpose. */
+/* The executor runs exactly the plan: it does the work that the plan predicts; every operation is needed; every order
+ * allowed by queues and waits gives the same bits; memory is as predicted, and steps allocate none. What plans compute
+ * is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no deliberately broken plans. */
 /* test: kinds=plain,long-memory; with=plan/mesh; args-memory=quick; seconds=30 */
-#include "device/cpu/executable_parts.h"
-#include "device/cpu/operands.h"
+#include "device/cpu/executor/executable_parts.h"
+#include "device/cpu/executor/operands.h"
 #include "check.h"
 #include "base/memory.h"
-#include "optim/optim.h"
+#include "nn/optim/optim.h"
 #include "plan/allocations.h"
 #include "plan/mesh.h"
 #include "unroll_train.h"
@@ -26,9 +25,9 @@ static void *must(void *memory)
 
 /* ---- models and plans ------------------------------------------------------------------ */
 
-static unroll_spec spec_of(int layers, int hidden, int bidirectional, int tied)
+static unroll_model_config spec_of(int layers, int hidden, int bidirectional, int tied)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.layers = layers;
     s.hidden = hidden;
     s.bidirectional = bidirectional;
@@ -41,8 +40,8 @@ static unroll_spec spec_of(int layers, int hidden, int bidirectional, int tied)
     return s;
 }
 
-/* Of any declaration in the cell table, also those that no user names. */
-static unroll_model *build(unroll_spec s, const struct cell_declaration *cell)
+/* Builds a model with any declaration in the cell table, including those without a public name. */
+static unroll_model *build(unroll_model_config s, const struct cell_declaration *cell)
 {
     unroll_model *m = NULL;
     s.cell = cell->name;
@@ -51,7 +50,7 @@ static unroll_model *build(unroll_spec s, const struct cell_declaration *cell)
     return must(m);
 }
 
-static unroll_model *build_named(unroll_spec s, const char *name)
+static unroll_model *build_named(unroll_model_config s, const char *name)
 {
     return build(s, cell_find(cells_scalar, name)->declaration);
 }
@@ -64,7 +63,7 @@ static struct plan_config config_of(uint32_t T, uint32_t B, int chunks, enum dty
     c.B = B;
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
-    c.traits.narrow = 6; /* what the first layer reads where nothing is tied */
+    c.traits.narrow = 6; /* width of the first layer's input if nothing is tied */
     MUST(optimizer_find("adam", &c.optimizer));
     c.optimizer_states = 2;
     return c;
@@ -92,7 +91,7 @@ static void set_segment(const struct mesh_run *run, enum segment segment, int by
     visit_segment(run, segment, set_bytes, &byte);
 }
 
-/* All ones is a NaN in either precision. */
+/* All ones is a NaN in both precisions. */
 static void poison(const struct mesh_run *run)
 {
     set_segment(run, SEG_STEP, 0xff);
@@ -105,7 +104,7 @@ static void clear_loss(const struct mesh_run *run)
     *(double *)executable_buffer(run->executable[0], "weight_sum") = 0;
 }
 
-/* The numbers of a segment, one buffer after the other. */
+/* The values of a segment, one buffer after the other. */
 struct copy {
     char *bytes;
     size_t count;
@@ -126,7 +125,7 @@ static struct copy copy_segment(const struct mesh_run *run, enum segment segment
     return c;
 }
 
-/* Does the segment still hold what the copy holds? */
+/* True if the segment still equals the copy. */
 static bool same_segment(const struct mesh_run *run, enum segment segment, const struct copy *c)
 {
     struct copy now = copy_segment(run, segment);
@@ -137,7 +136,7 @@ static bool same_segment(const struct mesh_run *run, enum segment segment, const
 
 /* ---- counts ---------------------------------------------------------------------------- */
 
-/* On zeros: the work does not depend on the numbers. */
+/* Runs on zeros, because the work does not depend on the values. */
 static void check_phase(struct executable *executable, const struct plan *p, enum phase phase, const char *what)
 {
     static const char *const names[] = {
@@ -174,7 +173,7 @@ static void check_counts(const struct plan *p, const struct cpu_isa *isa, int th
     store_free(store);
 }
 
-/* Teams of 3 on whole sequences, of 2 on chunks: waiting for each other is what takes long here. */
+/* Teams of 3 on whole sequences, of 2 on chunks: most of the time is spent waiting here. */
 static void check_counts_everywhere(const unroll_model *m, struct plan_config c)
 {
     static const enum dtype reals[] = {DTYPE_F32, DTYPE_F64};
@@ -200,7 +199,7 @@ static void check_counts_of_cells(void)
 {
     for (int cell = 0; cells_scalar[cell]; cell++)
         for (int way = 0; way < 8; way += quick ? 3 : 1) {
-            unroll_spec s = spec_of(1 + (way & 1), 5, way >> 1 & 1, way >> 2);
+            unroll_model_config s = spec_of(1 + (way & 1), 5, way >> 1 & 1, way >> 2);
             unroll_model *m = build(s, cells_scalar[cell]->declaration);
             struct plan_config c = config_of(4, way & 1 ? 3 : 2, 1, DTYPE_F32); /* 2 rows for 3 threads */
             c.shards = way & 1 ? 2 : 1;
@@ -209,7 +208,7 @@ static void check_counts_of_cells(void)
         }
     for (int way = 0; way < 4; way++) {
         static const char *const pools[] = {"last", "mean", "max", "mean+max"};
-        unroll_spec s = spec_of(1, way < 2 ? 5 : 70, way & 1, 0);
+        unroll_model_config s = spec_of(1, way < 2 ? 5 : 70, way & 1, 0);
         struct plan_config c = config_of(4, 9, 1, DTYPE_F32);
         s.pool = pools[way];
         c.lengths = false;
@@ -217,7 +216,7 @@ static void check_counts_of_cells(void)
         check_counts_everywhere(m, c);
         unroll_model_free(m);
     }
-    unroll_spec s = spec_of(2, 40, 0, 0); /* wider than a panel, with vectors as inputs */
+    unroll_model_config s = spec_of(2, 40, 0, 0); /* wider than a panel, with vectors as inputs */
     s.projection = 34;
     s.tokens = s.embed = 0;
     unroll_model *m = build_named(s, "lstm_peephole");
@@ -227,7 +226,7 @@ static void check_counts_of_cells(void)
 
 /* ---- deletion -------------------------------------------------------------------------- */
 
-static int deleted; /* the operation that plan_without_one leaves out; -1: none */
+static int deleted; /* operation that plan_without_one omits; -1: none */
 
 static unroll_status plan_without_one(const unroll_model *m, const struct plan_config *c, struct plan **plan)
 {
@@ -244,8 +243,8 @@ static unroll_status plan_without_one(const unroll_model *m, const struct plan_c
     return UNROLL_OK;
 }
 
-/* What an operation leaves may be for the next step alone (packed copies, carried states, cleared sums), so
- * there are two. Memory of activations has no memory of the step before. */
+/* An operation may only affect the next step (packed copies, carried states, cleared sums), so there are two.
+ * Activation memory has no contents of the step before. */
 static unroll_status train_two_steps(struct mesh_run *run)
 {
     static const enum phase phases[] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_SUM, PHASE_UPDATE};
@@ -260,7 +259,7 @@ static unroll_status train_two_steps(struct mesh_run *run)
     return UNROLL_OK;
 }
 
-/* In double, where no contribution is too small to be seen. */
+/* In double, where every contribution is large enough to be detected. */
 static unroll_status train_without(int op, const unroll_model *m, const struct plan_config *c, struct mesh_run *run)
 {
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F64);
@@ -301,8 +300,8 @@ static void check_deletions(unroll_model *m, const struct plan_config *c)
     unroll_model_free(m);
 }
 
-/* A product that the recurrence makes itself, on ragged rows in chunks, leaves the weights and the loss that the
- * product of all steps leaves. */
+/* A product computed by the recurrence itself, on ragged rows in chunks, gives the same weights and loss as the product
+ * of all steps. */
 static void check_folded(const char *cell, enum isa isa)
 {
     unroll_model *m = build_named(spec_of(2, 20, 1, 0), cell);
@@ -341,7 +340,7 @@ static void check_all_deletions(void)
     check_deletions(build_named(spec_of(2, 4, 1, 1), "gru_before"), &c);
     c.checkpoint = 0;
     c.shards = 1;
-    unroll_spec s = spec_of(2, 4, 1, 0);
+    unroll_model_config s = spec_of(2, 4, 1, 0);
     s.projection = 3;
     check_deletions(build_named(s, "lstm_peephole_clip"), &c);
     s = spec_of(1, 4, 1, 0);
@@ -352,7 +351,7 @@ static void check_all_deletions(void)
     check_deletions(build_named(s, "rnn"), &c);
 }
 
-/* ---- the scrambler --------------------------------------------------------------------- */
+/* ---- random orders --------------------------------------------------------------------- */
 
 static uint32_t draw(uint64_t *state)
 {
@@ -360,7 +359,7 @@ static uint32_t draw(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* A queue's next operation, or the end of the part. */
+/* Returns a queue's next operation, or the end of the part. */
 static int next_on(const struct plan *p, enum phase phase, int queue, int after)
 {
     for (after++; after < p->phase[phase].end && p->op[after].queue != queue;) after++;
@@ -375,7 +374,7 @@ static bool is_legal(const struct plan *p, int op, const int *ended)
     return true;
 }
 
-/* The queues that may go on now. */
+/* Lists the queues that may continue now. */
 static int legal_queues(const struct plan *p, enum phase phase, const int *next, const int *ended, int *queues)
 {
     int n = 0;
@@ -395,8 +394,8 @@ static void poison_scratch_of(const struct mesh_run *run, int op)
     }
 }
 
-/* One by one, in an order that respects queues and waits alone; the higher `stays` of 8, the longer a queue
- * runs ahead of the others. False: no queue could go on. */
+/* Runs operations one by one in a random order that respects queues and waits. The higher `stays` of 8, the longer a
+ * queue runs ahead of the others. Returns false if no queue can continue. */
 static bool run_scrambled(const struct mesh_run *run, enum phase phase, uint64_t *random)
 {
     const struct plan *p = run->plan[0];
@@ -423,7 +422,7 @@ static bool run_scrambled(const struct mesh_run *run, enum phase phase, uint64_t
     return true;
 }
 
-/* Where the last gradients began. */
+/* Resets to the start of the last gradients. */
 static void start_over(const struct mesh_run *run)
 {
     poison(run);
@@ -452,7 +451,7 @@ static void check_orders(const struct mesh_run *run, const struct copy *gradient
           different);
 }
 
-/* A wait less: when that lets any order go wrong, the check of plans must have said so. */
+/* Removes a wait: if any order then gives wrong results, the check of plans must have failed. */
 static void check_mutants(const struct mesh_run *run, const struct copy *gradients, const char *what)
 {
     enum { ORDERS = 12 };
@@ -525,13 +524,13 @@ static void check_near(const char *what, double bytes, double memory_estimate)
 
 static unroll_model *language_model(int hidden)
 {
-    unroll_spec s = spec_of(2, hidden, 0, 0);
+    unroll_model_config s = spec_of(2, hidden, 0, 0);
     s.input = s.output = 65;
     s.embed = 64;
     return build_named(s, "lstm");
 }
 
-/* What was really asked of the C library, and what the executable says of itself. */
+/* Compares the memory actually requested from the C library with the executable's own figure. */
 static void check_memory_estimate(int threads, uint32_t T, uint32_t checkpoint)
 {
     unroll_model *m = language_model(128);
@@ -583,9 +582,9 @@ static unroll_status train_on(unroll_session *s, const struct batch *b, bool len
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_batch batch = {.size = sizeof batch, .tokens = b->tokens, .targets = b->classes};
     batch.lengths = lengths ? b->lengths : NULL;
-    TRY(unroll_forward(s, &batch));
-    TRY(unroll_backward(s));
-    return unroll_update(s, &rates, result);
+    TRY(unroll_session_forward(s, &batch));
+    TRY(unroll_session_backward(s));
+    return unroll_session_update(s, &rates, result);
 }
 
 static int counted(const struct batch *b, bool lengths)
@@ -595,12 +594,12 @@ static int counted(const struct batch *b, bool lengths)
     return n;
 }
 
-/* Every batch has other lengths; the session and its plan stay. */
+/* Every batch has other lengths; the session and its plan remain. */
 static void check_steady(int threads, int queues, int steps, bool lengths)
 {
     unroll_model *m = language_model(32);
     unroll_session *s = NULL;
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     static struct batch b;
     uint64_t random = 3;
     unroll_result result = {.size = sizeof result};
@@ -619,7 +618,7 @@ static void check_steady(int threads, int queues, int steps, bool lengths)
         good = CHECK(train_on(s, &b, lengths, &result) == UNROLL_OK, "%s", unroll_last_error());
         int count = counted(&b, lengths);
         CHECK(result.weight == count, "%g were counted, not %d", result.weight, count);
-        if (i == 0) { /* the first step may still warm up the C library */
+        if (i == 0) { /* the first step may still initialize the C library */
             asked = atomic_load(&requests);
             made = memory_allocations();
         }
@@ -648,7 +647,7 @@ int main(int count, char **words)
     for (uint32_t checkpoint = 0; checkpoint <= 4; checkpoint += 4) {
         check_scrambled(build_named(spec_of(2, 8, 0, 1), "lstm"), checkpoint);
         check_scrambled(build_named(spec_of(2, 8, 1, 0), "gru_before"), checkpoint);
-        unroll_spec s = spec_of(2, 8, 1, 0);
+        unroll_model_config s = spec_of(2, 8, 1, 0);
         s.pool = "mean+max";
         check_scrambled(build_named(s, "gru"), checkpoint);
     }

@@ -1,18 +1,18 @@
-/* The passes with arithmetic: a 2-layer language model with tied embedding, ragged, with dropout, cut along
- * batch, layer and hidden in every product up to 2x2x2 with 1, 3 and 6 chunks and with checkpoints. The
- * gradients equal the serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for
- * layer cuts and chunks, and for batch cuts whose shards are the serial run's shards too. And what ranks send is
- * what their plans say, to the byte. "quick", for sanitizers: fewer cells. */
+/* The passes with arithmetic: a 2-layer language model with tied embedding, ragged, with dropout, cut along batch,
+ * layer and hidden in all combinations up to 2x2x2, with 1, 3 and 6 chunks and with checkpoints. The gradients equal
+ * the serial ones to 1e-12 in double, and bit for bit if the sum contract guarantees it: for layer cuts and chunks, and
+ * for batch cuts whose shards are also those of the serial run. The bytes sent by ranks equal those in their plans.
+ * "quick", for sanitizers: fewer cells. */
 /* test: kinds=plain,long-memory,long-thread; with=plan/mesh; args-memory=quick; args-thread=quick; seconds=10 */
 #include "check.h"
 #include "plan/mesh.h"
-#include "plan/traffic.h"
+#include "plan/ir/traffic.h"
 
-static const char *pool; /* of the next models */
+static const char *pool, *loss = "xent"; /* for the next models */
 
 static unroll_model *new_model_of(const char *cell, int bidirectional, int tied, float dropout, int hidden)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     unroll_model *m = NULL;
     s.cell = cell;
     s.layers = 2;
@@ -22,7 +22,7 @@ static unroll_model *new_model_of(const char *cell, int bidirectional, int tied,
     s.input = s.output = 11;
     s.embed = bidirectional ? 2 * hidden : hidden;
     s.tied = tied;
-    s.loss = "xent";
+    s.loss = loss;
     s.dropout = dropout;
     s.pool = pool;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
@@ -34,7 +34,7 @@ static unroll_model *new_model(const char *cell, int bidirectional, int tied, fl
     return new_model_of(cell, bidirectional, tied, dropout, 8);
 }
 
-/* The run that others are compared with. */
+/* The reference run. */
 static bool open_with_gradients(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa,
                                 struct mesh_run *run)
 {
@@ -98,7 +98,7 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
     unroll_model_free(m);
 }
 
-/* With as many shards in the serial run, batch cuts keep their bits too. */
+/* With the same number of shards in the serial run, batch cuts keep the bits, too. */
 static void check_shards(enum dtype real)
 {
     const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
@@ -118,7 +118,7 @@ static void check_shards(enum dtype real)
     unroll_model_free(m);
 }
 
-/* Hidden cuts that gather what the serial run sums keep its bits, too. */
+/* Hidden cuts that gather what the serial run sums also keep its bits. */
 static void check_exact(const char *cell, int bidirectional, enum dtype real)
 {
     const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
@@ -139,9 +139,8 @@ static void check_exact(const char *cell, int bidirectional, enum dtype real)
     unroll_model_free(m);
 }
 
-/* Sums of bf16x3 splits of floats, or of floats rounded to bf16, are the same in all cuts that leave units whole,
- * however few rows a rank or chunk has of the many that there are in all; hidden cuts have none, and the gradients of
- * other ISAs. */
+/* Sums of bf16x3 splits of floats, or of floats rounded to bf16, are the same in all cuts that do not divide units,
+ * however few of the rows a rank or chunk has. Hidden cuts do not use splits and have the gradients of other ISAs. */
 static void check_tiles(const char *cell, int bidirectional, const struct cpu_isa *isa)
 {
     const bool rounds = isa->parts == BF16_PARTS;
@@ -206,7 +205,7 @@ static bool uses_layout(const unroll_model *m, struct plan_config c, enum layout
     return uses;
 }
 
-/* Recurrent weights that come from far away are split on the way: the bits of those that were split before. */
+/* Recurrent weights that are read from far memory are split on the fly: the bits of those split in advance. */
 static void check_split_late(const char *cell, int bidirectional)
 {
     const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
@@ -266,7 +265,7 @@ static void check_update(void)
     unroll_model_free(m);
 }
 
-/* ---- what is sent ---------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------- */
 
 static double bytes_planned(const struct plan *p, bool packs)
 {
@@ -282,7 +281,7 @@ static void check_rank_sent(const struct mesh_run *run, int rank, bool packs, do
           packs ? " after the load" : "", planned);
 }
 
-/* Rows are full here: of ragged ones the plan tells the most. */
+/* Rows are full here: for ragged ones the plan states the maximum. */
 static void check_mesh_sent(const unroll_model *m, struct plan_config c, const char *cell)
 {
     struct mesh_run run;
@@ -306,10 +305,10 @@ static void check_mesh_sent(const unroll_model *m, struct plan_config c, const c
     mesh_close(&run);
 }
 
-/* Buckets of all gradients are large enough to be halved or to go round a ring; others take the tree. */
+/* Buckets of all gradients are large enough for halving or a ring; other sums use the tree. */
 static void check_sent(const char *cell, int bidirectional, int projection)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     unroll_model *m = NULL;
     s.cell = cell;
     s.layers = 2;
@@ -334,6 +333,23 @@ static void check_sent(const char *cell, int bidirectional, int projection)
     unroll_model_free(m);
 }
 
+/* A loss of whole sequences cannot be cut along time. */
+static void check_along_time(void)
+{
+    unroll_model *m = new_model("mingru", 0, 0, 0);
+    struct plan_config c = mesh_config(256, 1, 1, 1, 1, DTYPE_F32);
+    struct plan *p = NULL;
+    c.mesh[M_TIME] = 2;
+    c.traits.pieces = true;
+    CHECK_REFUSED(plan_new(m, &c, &p), UNROLL_UNSUPPORTED, "operation 'sequence_loss z' needs the whole axis");
+    c.mesh[M_TIME] = 1;
+    c.T = 60000;
+    CHECK_REFUSED(plan_new(m, &c, &p), UNROLL_UNSUPPORTED, "too long to align");
+    c.traits.sequence_losses = false;
+    CHECK_REFUSED(plan_new(m, &c, &p), UNROLL_UNSUPPORTED, "on the CPU only");
+    unroll_model_free(m);
+}
+
 int main(int count, char **words)
 {
     bool all = !check_quick(count, words);
@@ -349,6 +365,14 @@ int main(int count, char **words)
     check_bf16x3("gru", 1);
     pool = NULL;
     check_sent("gru-before", 1, 0);
+    loss = "crf";
+    check_products("gru", 1, 0, 0.25f, DTYPE_F64);
+    check_exact("lstm", 0, DTYPE_F32);
+    loss = "ctc";
+    check_products("rnn", 1, 0, 0, DTYPE_F64);
+    check_exact("gru", 1, DTYPE_F32);
+    check_along_time();
+    loss = "xent";
     check_update();
     check_bf16x3("lstm", 0);
     check_split_late("lstm", 0);

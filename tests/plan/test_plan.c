@@ -1,20 +1,20 @@
-/* The passes without arithmetic: every mesh up to 8 lowers, matches and cannot hang; what cannot be cut
- * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c.
+/* The passes without arithmetic: every mesh up to 8 is lowered, messages match and cannot deadlock; what cannot be cut
+ * is refused; damaged plans are detected. What plans compute is tested in test_mesh.c.
  *     test_plan [quick]       quick: meshes up to 4 */
 /* test: kinds=check-plain,memory; args-memory=quick; seconds=30 */
 /* test: kinds=long-memory; seconds=100 */
-#include "device/cpu/layouts.h"
-#include "device/cpu/operands.h"
+#include "device/cpu/kernels/layouts.h"
+#include "device/cpu/executor/operands.h"
 #include "check.h"
-#include "plan/plan.h"
+#include "plan/ir/plan.h"
 #include <string.h>
 
-static const char *pool; /* of the next models */
-static int largest;      /* mesh */
+static const char *pool; /* for the next models */
+static int largest;      /* mesh size */
 
 static unroll_model *new_model(const char *cell, int layers, int bidirectional, int tied, int projection)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     unroll_model *m = NULL;
     s.cell = cell;
     s.layers = layers;
@@ -127,11 +127,11 @@ static void check_shuffled_sums(const unroll_model *m)
     swap_ops(plans[1], first, second);
     CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "shuffled sums are refused");
     const char *e = unroll_last_error();
-    CHECK(strstr(e, "one order") && strstr(e, "rank 0") && strstr(e, "rank 1"), "it names both ends: %s", e);
+    CHECK(strstr(e, "same order") && strstr(e, "rank 0") && strstr(e, "rank 1"), "it names both ends: %s", e);
     free_all(plans, ranks);
 }
 
-/* Meshes of hundreds of ranks, whole and damaged; one rank too many. */
+/* Meshes of hundreds of ranks, valid and damaged; one rank too many. */
 static void check_large(const unroll_model *m)
 {
     static struct plan *plans[RANKS_MAX];
@@ -183,11 +183,11 @@ static void check_lost_message(const unroll_model *m)
             remove_op(plans[1], i);
             break;
         }
-    CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a send that nobody receives is found");
+    CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a send without a receiver is found");
     free_all(plans, ranks);
 }
 
-/* Messages in another order than they are received hang where a message waits for its receiver, and only there. */
+/* Sending messages in another order than they are received deadlocks only if a send waits for its receiver. */
 static void check_meeting(const unroll_model *m)
 {
     struct plan *plans[RANKS_MAX];
@@ -215,19 +215,19 @@ static int nth_of(const struct plan *p, enum op_kind kind, int n)
     return -1;
 }
 
-/* On all ranks alike, so that everything matches but the names. */
+/* On all ranks alike, so that everything matches except the names. */
 static void check_equal_tags(const unroll_model *m)
 {
     struct plan *plans[RANKS_MAX];
     int ranks = lower_all(m, config_of(2, 1, 1, 3), plans);
     for (int i = 0; i < ranks; i++)
         plans[i]->op[nth_of(plans[i], OP_SUM_BEGIN, 1)].tag = plans[i]->op[nth_of(plans[i], OP_SUM_BEGIN, 0)].tag;
-    CHECK(ranks == 2 && check_mesh(plans, ranks) == UNROLL_COMMUNICATION && strstr(unroll_last_error(), "one tag"),
+    CHECK(ranks == 2 && check_mesh(plans, ranks) == UNROLL_COMMUNICATION && strstr(unroll_last_error(), "the same tag"),
           "two sums of one tag: %s", unroll_last_error());
     free_all(plans, ranks);
 }
 
-/* Of a module, where nothing uses the sums. */
+/* For a module, where nothing uses the sums. */
 static void check_endless_sum(void)
 {
     struct plan *p;
@@ -244,7 +244,7 @@ static void check_endless_sum(void)
     unroll_model_free(m);
 }
 
-/* A buffer of a bucket moves to where another one is. */
+/* Moves a buffer of a bucket onto another one. */
 static void check_torn_bucket(const unroll_model *m)
 {
     struct plan *p;
@@ -256,13 +256,13 @@ static void check_torn_bucket(const unroll_model *m)
     if (CHECK(bucket < p->ops, "a bucket of three gradients")) {
         p->segment_bytes[p->buffer[p->op[bucket].view[1].buffer].segment] += 1 << 20;
         p->buffer[p->op[bucket].view[1].buffer].offset += 1 << 19;
-        CHECK(pass_check(p) != UNROLL_OK && strstr(unroll_last_error(), "lie apart"), "a bucket that lies apart: %s",
+        CHECK(pass_check(p) != UNROLL_OK && strstr(unroll_last_error(), "not adjacent"), "a bucket that lies apart: %s",
               unroll_last_error());
     }
     plan_free(p);
 }
 
-/* Removes each operation whose result another one reads: the check of reads must notice. */
+/* Removes each operation whose result another one reads: the check of reads must fail. */
 static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
 {
     struct plan *p;
@@ -284,7 +284,7 @@ static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
     CHECK(tried > 8 && noticed == tried, "%d of %d lost operations noticed", noticed, tried);
 }
 
-/* Memory given out by list order alone would race on queues: overlap two buffers, drop a wait. */
+/* Memory allocated by list order only would race on queues: overlaps two buffers, removes a wait. */
 static void check_races(const unroll_model *m)
 {
     struct plan *p;
@@ -318,7 +318,7 @@ static void check_refused(const unroll_model *m, struct plan_config c, unroll_st
         plan_free(p);
 }
 
-/* Both layers read the inputs: of one stage they make one gradient, of two a part each. */
+/* Both layers read the inputs: in one stage they compute one gradient, in two stages a part each. */
 static void check_readers_of_inputs(void)
 {
     unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
@@ -330,12 +330,12 @@ static void check_readers_of_inputs(void)
     network.loss = "mse";
     network.layer = layer;
     network.layers = 2;
-    if (!CHECK(unroll_network_new(&network, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
+    if (!CHECK(unroll_model_from_network(&network, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     struct plan_config c = config_of(1, 2, 1, 1);
     struct plan *p;
     c.input_gradient = true;
-    check_refused(m, c, UNROLL_UNSUPPORTED, "layers of several stages");
+    check_refused(m, c, UNROLL_UNSUPPORTED, "layers in several stages");
     c.mesh[M_LAYER] = 1;
     if (CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         plan_free(p);
@@ -347,8 +347,8 @@ static void check_refusals(const unroll_model *m)
     check_readers_of_inputs();
     struct plan_config c = config_of(1, 1, 1, 1);
     c.mesh[M_TIME] = 2;
-    check_refused(m, c, UNROLL_UNSUPPORTED, "a rank of fewer than 64 steps");
-    check_refused(m, config_of(1, 4, 1, 1), UNROLL_UNSUPPORTED, "more stages than");
+    check_refused(m, c, UNROLL_UNSUPPORTED, "a rank with fewer than 64 steps");
+    check_refused(m, config_of(1, 4, 1, 1), UNROLL_UNSUPPORTED, "more than the 3 layers");
     check_refused(m, config_of(8, 1, 1, 1), UNROLL_UNSUPPORTED, "fewer ranks");
     check_refused(m, config_of(1, 1, 1, 13), UNROLL_UNSUPPORTED, "chunks");
     check_refused(m, config_of(1, 1, 1, 65), UNROLL_USAGE, "chunks");
@@ -371,7 +371,7 @@ static void check_refusals(const unroll_model *m)
     c = config_of(1, 1, 8, 1);
     c.exact = true;
     unroll_model *narrow = new_model("lstm", 2, 0, 0, 0);
-    check_refused(narrow, c, UNROLL_UNSUPPORTED, "only 6 numbers to divide");
+    check_refused(narrow, c, UNROLL_UNSUPPORTED, "only 6 values to divide");
     unroll_model_free(narrow);
     unroll_model_free(projected);
 }
@@ -391,8 +391,8 @@ static uint64_t step_bytes(const unroll_model *m, uint32_t T, uint32_t checkpoin
     return bytes;
 }
 
-/* From 64 to 4096 steps: 64 times the activations without checkpoints, 8 times with one every sqrt(T) steps. Of a
- * bidirectional stack the outputs of layers and their gradients stay, as docs/internals/passes.md says. */
+/* From 64 to 4096 steps: 64 times the activations without checkpoints, 8 times with one every sqrt(T) steps. In a
+ * bidirectional stack the outputs of layers and their gradients are kept (docs/internals/passes.md). */
 static void check_growth(void)
 {
     unroll_model *one = new_model("lstm", 3, 0, 0, 0), *both = new_model("lstm", 3, 1, 0, 0);
@@ -409,7 +409,7 @@ static void check_growth(void)
     unroll_model_free(one);
 }
 
-/* Parameters lie at the same offsets in every plan of a model. */
+/* Parameters have the same offsets in every plan of a model. */
 static void check_offsets(const unroll_model *m)
 {
     struct plan *train, *infer;
@@ -424,14 +424,15 @@ static void check_offsets(const unroll_model *m)
         if (b->segment != SEG_PARAM && b->segment != SEG_COPY)
             continue;
         int other = plan_find_buffer(infer, b->name);
-        CHECK(other >= 0 && infer->buffer[other].offset == b->offset, "'%s' lies at the same offset", b->name);
+        CHECK(other >= 0 && infer->buffer[other].offset == b->offset, "'%s' has the same offset", b->name);
     }
     CHECK(infer->segment_bytes[SEG_STEP] < train->segment_bytes[SEG_STEP], "inference takes less memory");
     plan_free(infer);
     plan_free(train);
 }
 
-/* Layers that read both directions, in two stages: with chunks of rows they work side by side, in no more memory. */
+/* Layers that read both directions, in two stages: with chunks of rows they run concurrently, without additional
+ * memory. */
 static void check_pipeline_of_rows(void)
 {
     unroll_model *m = new_model("lstm", 4, 1, 0, 0);
@@ -452,7 +453,7 @@ static void check_pipeline_of_rows(void)
     unroll_model_free(m);
 }
 
-/* A layer of 8 units has 128 bytes of sums a step and row and 2048 of weights. */
+/* A layer of 8 units has 128 bytes of sums for each step and row, and 2048 of weights. */
 static int chosen(const unroll_model *m, uint32_t T, uint32_t near, enum plan_mode mode, uint32_t checkpoint, int layer)
 {
     struct plan_config c = config_of(1, layer, 1, 0);
@@ -471,7 +472,7 @@ static int chosen(const unroll_model *m, uint32_t T, uint32_t near, enum plan_mo
 static void check_near(const unroll_model *m)
 {
     int found = chosen(m, 96, 4096, MODE_TRAIN, 0, 1);
-    CHECK(found == 12, "48 KB of sums beside 4 KB that are near: %d chunks", found);
+    CHECK(found == 12, "48 KB of sums with 4 KB of near memory: %d chunks", found);
     found = chosen(m, 1000, 4096, MODE_TRAIN, 0, 1);
     CHECK(found == 63, "pieces of less than 16 steps, the block: %d chunks", found);
     CHECK(chosen(m, 64, 4096, MODE_TRAIN, 0, 1) == 1, "sums that a larger cache holds are cut");
@@ -482,8 +483,8 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
-/* Accumulation blocks of bf16x3 splits are whole steps of 32 rows, or nearly, where that accumulation blocks time in
- * pieces; where they would not even fill half of one there are none. */
+/* Accumulation blocks of bf16x3 splits have whole steps of 32 rows, or nearly, if accumulation divides time into
+ * blocks. If they would not even fill half of one, there are none. */
 static void check_acc_blocks_of_bf16x3(void)
 {
     enum { NONE = 0 };
@@ -505,7 +506,7 @@ static void check_acc_blocks_of_bf16x3(void)
     }
 }
 
-/* How many products a plan has, and how many recurrences that make them themselves. */
+/* Counts the products of a plan, and the recurrences that compute them themselves. */
 static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, uint32_t near, int *products,
                          int *folded)
 {

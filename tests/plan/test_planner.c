@@ -1,13 +1,13 @@
-/* The planner and what it stands on: files of clusters and their errors, prices of sums against arithmetic by hand,
- * steps of meshes against orders that must hold, the way that is chosen for each goal, and against all ways there are.
- * No rank runs. */
+/* The planner and its inputs: files of clusters and their errors, prices of sums compared with hand calculations,
+ * orders of meshes that must hold, the choice for each goal, and a comparison with all possible divisions. No rank
+ * runs. */
 /* test: kinds=plain,long-memory; seconds=10 */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "check.h"
-#include "plan/price.h"
-#include "session/shares.h"
+#include "extensions/cluster/planner/price.h"
+#include "session/session.h"
 #include "temporary.h"
 #include "unroll_advanced.h"
 
@@ -64,7 +64,7 @@ static void test_file(void)
     }
 }
 
-/* n numbers among size ranks over links of 1 GB/s and 10 us, by hand. */
+/* n values among size ranks over links of 1 GB/s and 10 us, calculated by hand. */
 static void test_sums(void)
 {
     struct cluster c;
@@ -85,7 +85,7 @@ static void test_sums(void)
         CHECK(fabs(got / expected - 1) < 1e-9, "%s: %g, not %g", algorithm_name((int)cases[i].algorithm), got,
               expected);
     }
-    /* two hosts of four ranks: the four that cross share the network, neighbours do not */
+    /* two hosts of four ranks: the four that cross share the network, neighbors do not */
     MUST(parse("{\"name\":\"a\",\"ranks_per_host\":4," RANK ",\"levels\":[{\"name\":\"host\",\"ranks\":4,\"latency\":0,"
                "\"bandwidth\":1e12},{\"name\":\"net\",\"latency\":0,\"bandwidth\":1e9}]}",
                &c));
@@ -96,9 +96,9 @@ static void test_sums(void)
     CHECK(fabs(sum_seconds(&sum, &c, 1) / (14 * all / 8) - 1) < 0.02, "%g", sum_seconds(&sum, &c, 1));
 }
 
-static unroll_spec spec_of(int layers, int hidden)
+static unroll_model_config spec_of(int layers, int hidden)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = "lstm", spec.layers = layers, spec.hidden = hidden, spec.tokens = 1;
     spec.input = spec.output = 32, spec.loss = "xent";
     return spec;
@@ -118,12 +118,12 @@ static unroll_status time_plans(struct plan *const *plans, int stages, void *arg
 
 static double seconds_of(int batch, int layer, int hidden, int chunks, double bandwidth, double *waits)
 {
-    unroll_spec spec = spec_of(2, 64);
-    unroll_plan_config config = unroll_plan_default();
+    unroll_model_config spec = spec_of(2, 64);
+    unroll_plan_config config = unroll_plan_config_default();
     struct timed timed = {0};
     MUST(parse("{\"name\":\"a\"," RANK "," LEVEL "}", &timed.cluster));
     timed.cluster.level[0].bandwidth = bandwidth;
-    config.steps = 32, config.rows = 32, config.spec = &spec;
+    config.steps = 32, config.rows = 32, config.model_config = &spec;
     config.machine.threads = 1, config.machine.isa = "scalar";
     config.machine.split = (unroll_split){batch, layer, hidden, 1};
     config.machine.chunks = chunks;
@@ -156,12 +156,12 @@ static const char *write_cluster(const char *text)
 
 static unroll_choice choose(const char *network, const char *goal, int hosts, const char *sync, int *found)
 {
-    unroll_spec spec = spec_of(3, 128);
-    unroll_plan_config config = unroll_plan_default();
-    unroll_planner_config planner = unroll_planner_default();
+    unroll_model_config spec = spec_of(3, 128);
+    unroll_plan_config config = unroll_plan_config_default();
+    unroll_planner_config planner = unroll_planner_config_default();
     unroll_choice way[4] = {{.size = sizeof *way}};
     char why[512] = "";
-    config.steps = 32, config.rows = 64, config.spec = &spec;
+    config.steps = 32, config.rows = 64, config.model_config = &spec;
     config.machine.threads = 1, config.machine.isa = "scalar";
     planner.plan = &config, planner.network = network, planner.goal = goal, planner.hosts = hosts;
     planner.sync = sync, planner.compress = sync ? "none" : NULL;
@@ -193,17 +193,17 @@ static void test_choices(void)
     CHECK(w.workers == 4 && strcmp(w.sync, "every"), "workers=%d, %s", w.workers, w.sync);
 }
 
-/* ---- against all ways ------------------------------------------------------------------ */
+/* ---- all divisions --------------------------------------------------------------------- */
 
-enum { LONGEST = 24 }; /* steps, and so the most chunks that are tried */
+enum { LONGEST = 24 }; /* steps, which is also the maximum number of chunks */
 
 struct searched {
     struct cluster cluster;
-    double least; /* seconds of the best way */
+    double least; /* seconds of the best division */
     int ways;
 };
 
-/* The plans of a mesh, with each of the sums. */
+/* Prices the plans of a mesh with each of the sums. */
 static unroll_status try_sums(struct plan *const *plans, int stages, void *arg)
 {
     struct searched *all = arg;
@@ -220,7 +220,7 @@ static unroll_status try_sums(struct plan *const *plans, int stages, void *arg)
     return UNROLL_OK;
 }
 
-/* Every number of ranks, mesh, number of chunks and sum there is: none is left out for being unlikely. */
+/* Tries every number of ranks, mesh, number of chunks and sum, including unlikely ones. */
 static void try_all(struct searched *all, unroll_plan_config config, int hosts)
 {
     for (int batch = 1; batch <= hosts; batch++)
@@ -239,7 +239,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the planner takes against the best of all, over networks that ask for each of the cuts. */
+/* Compares the planner's choice with the best of all, on networks that favor each of the cuts. */
 static void test_against_all(void)
 {
     static const struct {
@@ -254,9 +254,9 @@ static void test_against_all(void)
     bool layered = false, divided = false, rows = false, alone = false;
     for (int i = 0; i < CASES; i++) {
         char text[512], why[512];
-        unroll_spec spec = spec_of(cases[i].layers, cases[i].hidden);
-        unroll_plan_config config = unroll_plan_default();
-        unroll_planner_config planner = unroll_planner_default();
+        unroll_model_config spec = spec_of(cases[i].layers, cases[i].hidden);
+        unroll_plan_config config = unroll_plan_config_default();
+        unroll_planner_config planner = unroll_planner_config_default();
         struct searched all = {.least = INFINITY};
         unroll_choice way = {.size = sizeof way};
         int found;
@@ -264,7 +264,7 @@ static void test_against_all(void)
                  "{\"name\":\"a\"," RANK ",\"levels\":[{\"name\":\"net\",\"latency\":%s,\"bandwidth\":%s}]}",
                  cases[i].latency, cases[i].bandwidth);
         MUST(parse(text, &all.cluster));
-        config.steps = LONGEST, config.rows = cases[i].rows, config.spec = &spec;
+        config.steps = LONGEST, config.rows = cases[i].rows, config.model_config = &spec;
         config.machine.threads = 1, config.machine.isa = "scalar";
         planner.plan = &config, planner.network = write_cluster(text), planner.hosts = cases[i].hosts;
         planner.sync = "every", planner.compress = "none";
@@ -289,13 +289,13 @@ static void test_against_all(void)
 
 static void test_refusals(void)
 {
-    unroll_spec spec = spec_of(1, 8);
-    unroll_plan_config config = unroll_plan_default();
-    unroll_planner_config planner = unroll_planner_default();
+    unroll_model_config spec = spec_of(1, 8);
+    unroll_plan_config config = unroll_plan_config_default();
+    unroll_planner_config planner = unroll_planner_config_default();
     unroll_choice way = {.size = sizeof way};
     char why[64];
     int found;
-    config.spec = &spec, planner.plan = &config;
+    config.model_config = &spec, planner.plan = &config;
 #define CHOOSE() unroll_planner_choose(NULL, &planner, &way, 1, &found, why, sizeof why)
     CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "must know the network");
     planner.network = "/nowhere/net.json";

@@ -1,7 +1,6 @@
-/* How long a rank computes without looking at its messages: an engine notes the processor's time between two looks,
- * while rank 1 keeps rank 0 waiting for all of its backward, or of a forward alone; and that all looks are of one
- * thread. Kernels of the best ISA; with "untimed" small networks and no limits, for builds and machines whose times
- * mean nothing. */
+/* How long a rank computes without polling for messages. An engine records the CPU time between two polls while rank 1
+ * keeps rank 0 waiting for its whole backward, or a whole forward; all polls must be of one thread. Uses the kernels of
+ * the best ISA. With "untimed": small networks and no limits, for builds and machines whose times are meaningless. */
 /* test: kinds=plain,long-thread; with=plan/mesh; args=untimed */
 /* test: kinds=timed-plain; alone */
 #include "check.h"
@@ -23,7 +22,7 @@ static struct watch {
     bool late;
 } watch[RANKS];
 
-static const struct transport *real; /* what is watched */
+static const struct transport *real; /* the observed transport */
 
 static double processor_seconds(void)
 {
@@ -68,15 +67,16 @@ static unroll_status watched_send(struct unroll_comm *comm, int to, uint32_t tag
     return real->send(comm, to, tag, data, bytes);
 }
 
-/* ---- what is run ----------------------------------------------------------------------- */
+/* ---- the computation ------------------------------------------------------------------- */
 
 static bool untimed;
 
+/* Opens a run whose transport records the polls of the ranks. */
 static unroll_status open_run(const char *cell, int bidirectional, struct plan_config c, unroll_model **m,
                               struct mesh_run *run)
 {
     static struct transport watched;
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.cell = cell;
     s.layers = 2;
     s.hidden = untimed ? 40 : 320;
@@ -109,7 +109,7 @@ struct forward {
     unroll_status status;
 };
 
-/* Begins a sum, computes a forward, and ends the sum. */
+/* Starts a sum, computes a forward, and finishes the sum. */
 static void *run_forward(void *arg)
 {
     static const int ranks[RANKS] = {0, 1};
@@ -152,7 +152,7 @@ static void check_gaps(const char *cell, int bidirectional, struct plan_config c
     struct mesh_run run;
     if (!CHECK(open_run(cell, bidirectional, c, &m, &run) == UNROLL_OK, "%s: %s", cell, unroll_last_error()))
         return;
-    /* Time that the machine under a virtual one takes away counts as ours: the best of three. */
+    /* Time that a hypervisor takes away counts as ours: uses the best of three. */
     double longest[RANKS] = {1, 1};
     for (int i = 0; i < (untimed ? 1 : 3) && (longest[0] >= max || longest[1] >= max); i++) {
         memset(watch, 0, sizeof watch);

@@ -1,9 +1,9 @@
-/* Ranks that are not equally fast: rows and layers in proportion to their rates, as near to the ideal as whole rows and
- * layers let it be; and when a run divides anew. */
+/* Ranks of different speed: rows and layers are divided in proportion to their rates, as near to the ideal as whole
+ * rows and layers allow. Also tests when a run divides again. */
 /* test: seconds=5 */
-#include "plan/rates.h"
+#include "plan/passes/rates.h"
 #include "check.h"
-#include "plan/plan.h"
+#include "plan/ir/plan.h"
 #include <math.h>
 
 static void check_division(uint32_t size, int n, const double *rate, double worst)
@@ -37,14 +37,14 @@ static void test_divisions(void)
 
 static struct unroll_model *stack(int layers, int hidden)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     struct unroll_model *m = NULL;
     s.layers = layers, s.hidden = hidden, s.tokens = 1, s.input = s.output = hidden, s.embed = hidden, s.loss = "xent";
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "%s", unroll_last_error());
     return m;
 }
 
-/* Seconds of each rank of a mesh, by its rate. */
+/* Computes the seconds of each rank of a mesh from its rate. */
 static int seconds_of(const struct unroll_model *m, struct plan_config c, double *seconds)
 {
     struct plan *plans[8] = {NULL};
@@ -61,7 +61,7 @@ static int seconds_of(const struct unroll_model *m, struct plan_config c, double
     return ranks;
 }
 
-/* Two ranks, one four times as fast: the slower of them needs at most 15% more than both would if work were sand. */
+/* Two ranks, one four times as fast: the slower one needs at most 15% more than with a perfect division. */
 static void check_balance(int batch, int layer, const double *rate)
 {
     struct unroll_model *m = stack(14, 16);
@@ -80,7 +80,7 @@ static void check_balance(int batch, int layer, const double *rate)
     unroll_model_free(m);
 }
 
-/* Division anew: after three windows out of balance, not after two with one between. */
+/* Divides again after three windows out of balance, but not after two with a balanced one between. */
 static int windows_until(const double slow[], int count, double *rate)
 {
     static struct pace pace;
@@ -96,9 +96,9 @@ static int windows_until(const double slow[], int count, double *rate)
 static void test_pace(void)
 {
     double rate[2] = {0};
-    CHECK(windows_until((double[]){3, 3, 3, 3}, 4, rate) == 2, "the third window divides anew");
+    CHECK(windows_until((double[]){3, 3, 3, 3}, 4, rate) == 2, "the third window divides again");
     CHECK(fabs(rate[0] / rate[1] - 9) < 1e-9, "rates %g and %g", rate[0], rate[1]);
-    CHECK(windows_until((double[]){3, 3, 1, 3, 3, 1.2}, 6, rate) == -1, "windows in balance begin the count anew");
+    CHECK(windows_until((double[]){3, 3, 1, 3, 3, 1.2}, 6, rate) == -1, "balanced windows restart the count");
     CHECK(windows_until((double[]){1.2, 1.2, 1.2, 1.2}, 4, rate) == -1, "a tenth is tolerated");
 }
 

@@ -1,21 +1,21 @@
-/* What is added from outside: a cell and a kind of operation that only the tests know are made into plans,
- * cut, run and differentiated as the built-in ones are, so nothing in between knows those by name.
- * That the kernels of cells agree by themselves is tested in tests/cells. */
+/* Extensions from outside: a cell and a kind of operation defined by the test are lowered to plans, cut, run and
+ * differentiated like built-in ones, so no code in between depends on their names. The kernels of cells alone are
+ * tested in tests/cells. */
 /* test: kinds=plain,long-memory; with=cells/toys_*,plan/mesh */
 #include "check.h"
 #include "base/memory.h"
 #include "cells/toys.h"
-#include "optim/optim.h"
-#include "plan/adjoint.h"
+#include "nn/optim/optim.h"
+#include "plan/passes/adjoint.h"
 #include "plan/mesh.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- the toys -------------------------------------------------------------------------- */
 
-static unroll_spec spec_of(float dropout)
+static unroll_model_config spec_of(float dropout)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.layers = 2;
     s.hidden = s.embed = 6;
     s.tokens = s.tied = 1;
@@ -26,7 +26,7 @@ static unroll_spec spec_of(float dropout)
     return s;
 }
 
-static unroll_model *build(unroll_spec s, const char *cell, const struct cell_kernels *const *table)
+static unroll_model *build(unroll_model_config s, const char *cell, const struct cell_kernels *const *table)
 {
     unroll_model *m = NULL;
     s.cell = cell;
@@ -35,7 +35,8 @@ static unroll_model *build(unroll_spec s, const char *cell, const struct cell_ke
     return m;
 }
 
-/* The kernels of an ISA, with the toy cells instead of the library's. False: not on this machine. */
+/* Returns the kernels of an ISA with the toy cells instead of the library's, or false if the machine does not support
+ * it. */
 static bool toy_isa(enum isa isa, enum dtype real, struct cpu_isa *out)
 {
     static const struct cell_kernels *const *const tables[ISA_COUNT] = {
@@ -67,7 +68,7 @@ static double loss_of(struct mesh_run *run)
     return *loss;
 }
 
-/* Four points: the error is of order h^4. So near that hardly any sum passes the corner of a clip. */
+/* Four points: the error is of order h^4. h is so small that hardly any sum crosses the corner of a clip. */
 static double slope_of(struct mesh_run *run, double *weight)
 {
     static const struct {
@@ -84,7 +85,7 @@ static double slope_of(struct mesh_run *run, double *weight)
     return slope;
 }
 
-/* Of a serial run in double, whose gradients are made. */
+/* Checks a serial run in double whose gradients have been computed. */
 static void check_slopes(struct mesh_run *run, const char *what)
 {
     const struct plan *p = run->plan[0];
@@ -130,7 +131,7 @@ static void check_against(const struct mesh_run *serial, plan_maker *make, const
     mesh_close(&run);
 }
 
-/* All products of cuts by 2, whole and in chunks, on one queue and on two, in double. */
+/* All combinations of cuts by 2, whole and in chunks, on one queue and on two, in double. */
 static void check_cuts(const struct mesh_run *serial, plan_maker *make, const unroll_model *m,
                        const struct cpu_isa *isa)
 {
@@ -173,13 +174,13 @@ static void check_in_double(plan_maker *make, const unroll_model *m, void (*chan
     mesh_close(&serial);
 }
 
-/* ---- a cell of one's own --------------------------------------------------------------- */
+/* ---- an external cell ------------------------------------------------------------------ */
 
 static void keep_kernels(struct cpu_isa *isa) { (void)isa; }
 
 static void check_cell(const char *name, int bidirectional)
 {
-    unroll_spec s = spec_of(0.25f);
+    unroll_model_config s = spec_of(0.25f);
     s.bidirectional = bidirectional;
     s.tied = !bidirectional;
     unroll_model *m = build(s, name, toys_scalar);
@@ -188,7 +189,7 @@ static void check_cell(const char *name, int bidirectional)
     unroll_model_free(m);
 }
 
-/* The library's kernels don't have it, and say so. */
+/* The library's kernels do not have it and refuse it. */
 static void check_unknown_cell(void)
 {
     unroll_model *m = build(spec_of(0), "toy", toys_scalar);
@@ -201,7 +202,7 @@ static void check_unknown_cell(void)
     unroll_model_free(m);
 }
 
-/* ---- a kind of operation of one's own: y = 2 x ------------------------------------------ */
+/* ---- an external kind of operation: y = 2 x --------------------------------------------- */
 
 static enum op_kind op_scale;
 enum { SCALE_X, SCALE_Y };
@@ -225,7 +226,7 @@ static double number_at(const struct tensor *x, size_t at)
     return x->dtype == DTYPE_F64 ? ((const double *)x->at)[at] : (double)((const float *)x->at)[at];
 }
 
-/* The team divides the rows of each step. Twice a number is exact. */
+/* The team divides the rows of each step. Doubling is exact. */
 static unroll_status kernel_scale(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *x = &call->view[SCALE_X], *y = &call->view[SCALE_Y];
@@ -255,7 +256,7 @@ static void add_scale(struct cpu_isa *isa)
     isa->kernel[op_scale] = kernel_scale;
 }
 
-/* The operation in the place of the one that reads what is to be scaled. */
+/* Replaces the operation that reads the tensor to be scaled. */
 static unroll_status push_scale(struct plan *p, struct op *reader)
 {
     struct view read = reader->view[GEMM_X];
@@ -271,7 +272,7 @@ static unroll_status push_scale(struct plan *p, struct op *reader)
     return plan_push(p, &op);
 }
 
-/* Between the last layer and the head, which is the last product: it reads twice the outputs. */
+/* Inserts it between the last layer and the head, which is the last product: it reads the doubled outputs. */
 static unroll_status insert_scale(struct plan *p)
 {
     int count, head;
@@ -317,7 +318,7 @@ static unroll_status plan_with_scale(const unroll_model *m, const struct plan_co
     return run_passes(p);
 }
 
-/* It is there in both parts, with its price, and the executor counts the same. */
+/* It is in both parts, with its price, and the executor counts the same work. */
 static void check_price(const unroll_model *m)
 {
     struct mesh_run run;
@@ -339,13 +340,13 @@ static void check_price(const unroll_model *m)
     mesh_close(&run);
 }
 
-/* The library's kernels don't have it, and say so. */
+/* The library's kernels do not have it and refuse it. */
 static void check_unknown_kind(const unroll_model *m)
 {
     struct mesh_run run;
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
     unroll_status status = mesh_open_with(plan_with_scale, m, mesh_config(6, 1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
-    CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "can't do 'scale'"), "%d %s", (int)status,
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "do not support 'scale'"), "%d %s", (int)status,
           unroll_last_error());
     mesh_close(&run);
 }

@@ -1,4 +1,4 @@
-"""What the tests share: arrays without NumPy, and what may be absent."""
+"""Shared by the tests: arrays without NumPy, and optional packages."""
 
 import array
 import os
@@ -28,7 +28,7 @@ needs_torch = unittest.skipUnless(torch, "torch could not be installed")
 
 
 def floats(*shape, seed=1):
-    """A memoryview of random float32 numbers in this shape, as the standard library has it."""
+    """Returns a memoryview of random float32 values in this shape, made with the standard library."""
     draw = random.Random(seed)
     count = 1
     for size in shape:
@@ -51,7 +51,7 @@ def integers(*shape, below, seed=1):
 
 
 def flat(nested):
-    """The numbers of nested lists, or of an array, in order."""
+    """Returns the values of nested lists, or of an array, in order."""
     if hasattr(nested, "tolist"):
         nested = nested.tolist()
     return [x for item in nested for x in flat(item)] if isinstance(nested, list) else [nested]

@@ -1,5 +1,5 @@
-"""What processes of a pool do in the tests. Those that are spawned import this alone, not NumPy and PyTorch; those that
-are forked find the model of their parent."""
+"""Work for the processes of a pool. Spawned processes import only this, not NumPy and PyTorch; forked ones find the model
+of their parent."""
 
 import array
 import math
@@ -14,7 +14,7 @@ def load(path):
 
 
 def run(seed):
-    """The bytes of what the model gives for some inputs, computed by two threads."""
+    """Returns the bytes of the model's outputs for some inputs, computed by two threads."""
     numbers = array.array("f", [math.sin(seed + i) for i in range(16 * 8 * 32)])
     inputs = memoryview(numbers).cast("B").cast("f", (16, 8, 32))
     return bytes(memoryview(MODEL[0].run(inputs, threads=2).outputs).cast("B"))

@@ -1,5 +1,5 @@
-"""Runs the tests of the binding and prints one line of counts. run.py quick|long [BUILD]: long are those that
-repeat things thousands of times (test_long.py)."""
+"""Runs the tests of the binding and prints one line of counts. run.py quick|long [BUILD]: long runs the tests that repeat
+things thousands of times (test_long.py)."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Result(unittest.TextTestResult):
-    """Counts what passed; says what was skipped and why, each reason once."""
+    """Counts what passed; prints each reason for skipping once."""
 
     passed = 0
     reasons: set = set()

@@ -1,4 +1,4 @@
-"""Arrays in and out: shared memory, and every kind of array that is refused."""
+"""Arrays as arguments and results: shared memory, and every kind of array that is refused."""
 
 import array
 import copy
@@ -31,7 +31,7 @@ class In(unittest.TestCase):
     def test_numpy(self):
         x = numpy.asarray(self.x)
         self.assertEqual(flat(self.model.run(x).outputs), self.expected)
-        x.flags.writeable = False                       # reading is enough
+        x.flags.writeable = False                       # reading does not require write access
         self.assertEqual(flat(self.model.run(x).outputs), self.expected)
 
     @needs_torch
@@ -52,20 +52,20 @@ class In(unittest.TestCase):
         self.assertIn(words, str(caught.exception))
 
     def test_wrong_types(self):
-        self.refused(TypeError, "numbers of float32 are wanted, not d", array.array("d", [0.0] * T))
+        self.refused(TypeError, "expected values of float32, not d", array.array("d", [0.0] * T))
         self.refused(TypeError, "not i", integers(T, B, below=3))
         self.refused(TypeError, "not 'list'", [[1.0]])
         self.refused(TypeError, "the model reads inputs", None)
         self.refused(TypeError, "lengths", self.x, lengths=array.array("f", [1.0] * B))
 
     def test_wrong_shapes(self):
-        self.refused(ValueError, "the shape [steps, rows, input] is wanted", array.array("f", [0.0] * T))
-        self.refused(ValueError, f"is wanted, not [{T}, {B}, {INPUT + 1}]", floats(T, B, INPUT + 1))
-        self.refused(ValueError, f"lengths: the shape [{B}]", self.x, lengths=array.array("i", [1]))
-        self.refused(ValueError, "at most 4", memoryview(bytes(4)).cast("f", (1, 1, 1, 1, 1)))
+        self.refused(ValueError, "expected the shape [steps, rows, input]", array.array("f", [0.0] * T))
+        self.refused(ValueError, f", not [{T}, {B}, {INPUT + 1}]", floats(T, B, INPUT + 1))
+        self.refused(ValueError, f"lengths: expected the shape [{B}]", self.x, lengths=array.array("i", [1]))
+        self.refused(ValueError, "more than 4", memoryview(bytes(4)).cast("f", (1, 1, 1, 1, 1)))
         self.refused(ValueError, "the model has no 'x.l0'", self.x, states={"x.l0": self.x})
-        self.refused(ValueError, "h0.l0: the shape", self.x, states={"h.l0": self.x})
-        self.refused(ValueError, f"h0.l0: the shape [{B}, {HIDDEN}] is wanted, not [{HIDDEN}, {B}]", self.x,
+        self.refused(ValueError, "h0.l0: expected the shape", self.x, states={"h.l0": self.x})
+        self.refused(ValueError, f"h0.l0: expected the shape [{B}, {HIDDEN}], not [{HIDDEN}, {B}]", self.x,
                      states={"h.l0": floats(HIDDEN, B)})
 
     def test_wrong_numbers(self):
@@ -77,7 +77,7 @@ class In(unittest.TestCase):
         self.assertIn("inputs[t=0, row=1, 3] is NaN", str(caught.exception))
         state = array.array("f", [0.0] * B * HIDDEN)
         state[5] = float("inf")
-        self.refused(unroll.DataError, "'h0.l0' holds NaN or infinity at number 5", self.x,
+        self.refused(unroll.DataError, "'h0.l0' contains NaN or infinity at index 5", self.x,
                      states={"h.l0": memoryview(state).cast("B").cast("f", (B, HIDDEN))})
         self.refused(unroll.DataError, "lengths[row=1] = 9", self.x, lengths=array.array("i", [1, 9, 2]))
 
@@ -158,7 +158,7 @@ class Out(unittest.TestCase):
         y[0, 0, 0] = 3
         self.assertEqual(self.y[0, 0, 0], 3)
         here = self.y[1, 1, 1]
-        self.y = None                                   # the tensor keeps the memory
+        self.y = None                                   # the tensor keeps the memory alive
         gc.collect()
         self.assertEqual(y[1, 1, 1].item(), here)
 
@@ -207,7 +207,7 @@ class Out(unittest.TestCase):
 
 
 class Into(unittest.TestCase):
-    """Results that are written into the caller's arrays."""
+    """Results written into the caller's arrays."""
 
     def test_out(self):
         stream = model().stream(rows=B)

@@ -1,14 +1,17 @@
-"""Data that Python has: arrays, frames, rows; training on them in one call, answers, tests."""
+"""Data from Python: arrays, frames, rows; training on them in one call, predictions, tests."""
 
+import array
 import datetime
 import json
 import math
 import os
+import pathlib
 import pickle
 import random
 import subprocess
 import tempfile
 import unittest
+import wave
 
 import unroll
 from common import BUILD, needs_numpy, numpy
@@ -26,7 +29,7 @@ needs_pyarrow = unittest.skipUnless(pyarrow, "pyarrow could not be installed")
 
 
 def columns(data):
-    """Name, type and place of each column, with the first rows."""
+    """Returns type, position and missing values of each column by name."""
     found = data.describe()
     return {c["name"]: (c["type"], c["of"], c["missing"]) for c in found["columns"]}
 
@@ -91,7 +94,7 @@ class Arrays(unittest.TestCase):
     def test_refusals(self):
         for data, kind, words in (
             (([],), ValueError, "x is empty"), (([[1], [2]], ["a"]), ValueError, "2 examples and y 1"),
-            ((3,), TypeError, "a path, a frame"), (([[1, 2], ["a"]],), TypeError, "row 2: numbers"),
+            ((3,), TypeError, "a path, a frame"), (([[1, 2], ["a"]],), TypeError, "row 2: expected numbers"),
             (([[[1, 2], [3]]],), ValueError, "1 and 2 features"), (({"a": [1], "b": [1, 2]},), ValueError, "'a' 1, 'b' 2"),
             (({"a": ["x"], "b": [{}]},), TypeError, "'b': .*not dict"), (({"a": [object()]},), TypeError, "not object"),
             (({"": [1, 2]},), unroll.UsageError, "needs a name"), (("file", [1]), TypeError, "targets inside"),
@@ -105,11 +108,11 @@ class Arrays(unittest.TestCase):
 
 
 class Frames(unittest.TestCase):
-    """By the Arrow C interface."""
+    """Through the Arrow C interface."""
 
     @needs_pyarrow
     def test_types(self):
-        """Each as a file would have it; also a slice, whose entries begin within a byte of what is null."""
+        """Each type as a file would have it; also a slice whose null bits do not begin at a byte."""
         a = pyarrow.array
         times = [datetime.datetime(1969, 12, 31, 23, 59, 59, 250000), datetime.datetime(2024, 2, 29), None] * 4
         whole = {"u8": [1, None, 3], "i64": [-5, 6, None], "f16": [0.5, -2, None], "bool": [True, None, False],
@@ -158,7 +161,7 @@ class Frames(unittest.TestCase):
 
     @unittest.skipUnless(pandas and pyarrow, "pandas could not be installed")
     def test_pandas_is_the_file(self):
-        """A frame and the csv of it are the same data."""
+        """A frame and its csv file are the same data."""
         frame = pandas.DataFrame({
             "date": pandas.date_range("2024-01-01", periods=40, freq="15min"), "load": numpy.linspace(0, 1, 40).astype("f4"),
             "level": range(40), "kind": pandas.Categorical(["u", "v"] * 20), "note": ["k l", None] * 20})  # fmt: skip
@@ -173,6 +176,68 @@ class Frames(unittest.TestCase):
         self.assertEqual(columns(texts)["text"], ("tokens", "step", 0))
 
 
+    @unittest.skipUnless(pandas and pyarrow, "pandas could not be installed")
+    def test_index(self):
+        """The index orders or names the rows: it is read as in the csv file that pandas writes."""
+        hours = pandas.date_range("2024-01-01", periods=30, freq="h")
+        load = numpy.arange(30.0) ** 2
+        for index, time, first_time in (
+            (hours, "index", "2024-01-01"),
+            (hours.rename("when"), "when", "2024-01-01"),
+            (hours.tz_localize("UTC"), "index", "2024-01-01 00:00:00Z"),
+            (hours.tz_localize("Etc/GMT-2").tz_convert("+02:00"), "index", "2024-01-01 00:00:00+02:00"),
+            (pandas.period_range("2000Q1", periods=30, freq="Q", name="quarter"), "quarter", "2000Q1"),
+            (pandas.period_range("2000-01", periods=30, freq="M"), "index", "2000-01-01"),
+            (pandas.period_range("2024-01-01", periods=30, freq="W"), "index", "2024-01-01"),
+        ):
+            for held in (pandas.DataFrame({"load": load}, index=index), pandas.Series(load, index=index, name="load")):
+                data = unroll.Dataset(held)
+                self.assertEqual(data.describe()["time"], time)
+                self.assertEqual(first(data)[0], {time: first_time, "load": 0})
+        frame = pandas.DataFrame({"load": load, "kind": ["u", "v"] * 15})
+        self.assertEqual(list(columns(unroll.Dataset(frame[frame.load % 3 != 1]))), ["load", "kind"])
+        self.assertEqual(list(columns(unroll.Dataset(frame))), ["load", "kind"])
+        years = unroll.Dataset(frame.set_index(pandas.Index(range(1990, 2020), name="year")))
+        self.assertEqual(years.describe()["time"], "year")
+
+    @unittest.skipUnless(pandas and pyarrow, "pandas could not be installed")
+    def test_kinds_of_columns(self):
+        codes = [3, 1, 3, 2] * 5
+        frame = pandas.DataFrame({
+            "size": pandas.Categorical(codes), "whole": pandas.array([1, None, 3, 4] * 5, dtype="Int64"),
+            "flag": pandas.array([True, None, False, True] * 5, dtype="boolean"),
+            "kind": pandas.array(["a", None, "b", "NA"] * 5, dtype="string"),
+            "month": pandas.period_range("2000-01", periods=20, freq="M").to_series(index=range(20))})  # fmt: skip
+        found = columns(unroll.Dataset(frame))
+        self.assertEqual(found, {"size": ("category", "step", 0), "whole": ("numbers", "step", 5), "flag": ("category", "step", 5),
+                                 "kind": ("category", "step", 5), "month": ("time", "step", 0)})
+        try:
+            import polars
+        except ImportError:
+            self.skipTest("polars could not be installed")
+        frame = polars.DataFrame({"t": [datetime.datetime(2024, 1, 1, h) for h in range(20)],
+                                  "size": polars.Series(["u", "v", None, "u"] * 5, dtype=polars.Categorical),
+                                  "load": [1.5, None, 2, 3] * 5})  # fmt: skip
+        self.assertEqual(columns(unroll.Dataset(frame)), {"t": ("time", "step", 0), "size": ("category", "step", 5),
+                                                           "load": ("numbers", "step", 5)})
+
+    @needs_numpy
+    def test_masked(self):
+        """Masked values are missing, whatever is stored below the mask."""
+        whole = numpy.ma.masked_equal([1, 2, 999, 4] * 5, 999)
+        found = columns(unroll.Dataset({"a": whole, "b": numpy.ma.masked_greater(numpy.linspace(0, 1, 20), 0.9)}))
+        self.assertEqual(found, {"a": ("numbers", "step", 5), "b": ("numbers", "step", 2)})
+        cube = numpy.ma.masked_less(numpy.arange(24.0).reshape(4, 3, 2), 5)
+        self.assertEqual(columns(unroll.Dataset(cube, ["p", "q"] * 2))["x"][2], 5)
+        self.assertEqual(columns(unroll.Dataset([row for row in cube], ["p", "q"] * 2))["x"][2], 5)
+        self.assertEqual(columns(unroll.Dataset(whole.reshape(5, 4)))["x"][2], 5)
+        labels = columns(unroll.Dataset([[1, 2], [2, 3], [3, 4]], numpy.ma.masked_equal([0, 1, 9], 9)))
+        self.assertEqual(labels["label"], ("category", "example", 1))
+        target = columns(unroll.Dataset([[1, 2], [2, 3], [3, 4]], numpy.ma.masked_invalid([0.5, numpy.nan, 9])))
+        self.assertEqual(target["target"], ("numbers", "example", 1))
+        self.assertEqual(columns(unroll.Dataset(numpy.ma.masked_less(numpy.arange(20.0), 3)))["x"][2], 3)
+
+
 def reviews(count, seed=1):
     draw = random.Random(seed)
     for _ in range(count):
@@ -181,14 +246,48 @@ def reviews(count, seed=1):
         yield {"text": f"{draw.choice(['a', 'the', 'that'])} {mood} one", "label": "pos" if good else "neg"}
 
 
+def write_tones(folder, count):
+    """Writes sounds of 0.3 s, in a folder for each class: tones that rise or fall, in noise."""
+    draw = random.Random(1)
+    for i in range(count):
+        name, phase, samples = ("up", "down")[i % 2], 0.0, array.array("h")
+        for t in range(2400):
+            part = t / 2400 if name == "up" else 1 - t / 2400
+            phase += 2 * math.pi * (300 + 10 * i + 900 * part) / 8000
+            samples.append(round(9000 * math.sin(phase) + draw.gauss(0, 300)))
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
+        with wave.open(os.path.join(folder, name, f"{i}.wav"), "wb") as file:
+            file.setparams((1, 2, 8000, 0, "NONE", ""))
+            file.writeframes(samples.tobytes())
+
+
 class Fitting(unittest.TestCase):
+    def test_sounds(self):
+        """A folder of sounds and one of them are accepted as the command accepts them."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = os.path.join(place, "tones")
+            write_tones(folder, 60)
+            fitted = unroll.fit(pathlib.Path(folder), epochs=20, validation=0, test=0.2, hidden=16, bidirectional=0)
+            self.assertEqual(fitted.test["examples"], 12)
+            self.assertGreater(fitted.test["accuracy"], 0.8)
+            alone = [fitted.model.predict(os.path.join(folder, name)) for name in ("up/58.wav", "down/59.wav")]
+            self.assertEqual([a["label"] for answer in alone for a in answer], ["up", "down"])
+            answers = fitted.model.predict(folder)
+            self.assertEqual(len(answers), 60)
+            self.assertGreater(sum(a["label"] == a["truth"] for a in answers), 48)
+            words = os.path.join(place, "words.wav")
+            with open(words, "w", encoding="utf-8") as file:
+                file.write("these are words")
+            with self.assertRaisesRegex(unroll.DataError, "not a wav file"):
+                fitted.model.predict(words)
+
     def test_fit(self):
         seen = []
         fitted = unroll.fit(reviews(120), epochs=6, hidden=8, learning_rate=0.03, warmup=0, validation=0.25, test=20,
                             on_epoch=seen.append, bidirectional=0)  # fmt: skip
         self.assertEqual([round(e["epoch"], 6) for e in seen], [1, 2, 3, 4, 5, 6])
         self.assertEqual(seen, fitted.history)
-        self.assertEqual(fitted.model.spec["hidden"], 8)
+        self.assertEqual(fitted.model.config["hidden"], 8)
         self.assertEqual(fitted.validation["metric"], "accuracy")
         best = max(e["validation"]["accuracy"] for e in seen)
         self.assertEqual(fitted.validation["accuracy"], best)
@@ -201,7 +300,7 @@ class Fitting(unittest.TestCase):
         self.assertEqual((found["accuracy"], found["examples"], found["naive"]), (1, 40, "majority"))
 
     def test_fit_is_the_command(self):
-        """What is tested is as good, to the last digit that the command prints."""
+        """The test result is the same to the last digit that the command prints."""
         command = os.path.join(BUILD, "unroll")
         if not os.access(command, os.X_OK):
             self.skipTest("there is no build/unroll")
@@ -220,7 +319,7 @@ class Fitting(unittest.TestCase):
             self.assertAlmostEqual(theirs[part]["loss"], found["loss"], delta=1e-8 * found["loss"])
 
     def test_best_weights_are_kept(self):
-        """Labels that nothing tells: what is learned by heart harms, and the weights of before are the ones that stay."""
+        """Random labels: overfitting harms, and the weights before it are kept."""
         draw = random.Random(5)
         rows = [{"text": "".join(draw.choices("abcd", k=6)), "label": draw.choice("xy")} for _ in range(120)]
         data = unroll.Dataset(rows)
@@ -246,10 +345,10 @@ class Fitting(unittest.TestCase):
         self.assertEqual(len(fitted.model.predict([[1, 0, 1]])), 1)
 
     def test_forecast(self):
-        wave = [math.sin(i / 4) for i in range(400)]
-        fitted = unroll.fit({"wave": wave}, "forecast", task_options={"horizon": 4, "target": ["wave"]}, epochs=3, test=40)
+        sine = [math.sin(i / 4) for i in range(400)]
+        fitted = unroll.fit({"wave": sine}, "forecast", task_options={"horizon": 4, "target": ["wave"]}, epochs=3, test=40)
         self.assertTrue(0 < fitted.test["mse"] < 1, fitted.test)
-        answer = fitted.model.predict({"wave": wave})
+        answer = fitted.model.predict({"wave": sine})
         self.assertTrue(answer and isinstance(answer[0], dict))
 
     def test_trainer(self):
@@ -257,12 +356,12 @@ class Fitting(unittest.TestCase):
         other = unroll.Dataset(reviews(30, seed=4), model=unroll.Model(data, hidden=4))
         model = unroll.Model(data, "classify", task_options={"target": "label"}, hidden=4)
         trainer = unroll.Trainer(model, data, validation=other, test=10, class_weights=None, task_options="target=label")
-        del other                                       # the trainer has it
+        del other                                       # the trainer keeps it
         trainer.step()
         self.assertEqual(trainer.validate()["examples"], 30)
         self.assertEqual(trainer.test()["examples"], 10)
         del trainer
-        for wrong, kind, words in (({"validation": "0.1"}, TypeError, "validation: a share"), ({"task_options": {"targte": 1}}, unroll.UsageError, "targte"),
+        for wrong, kind, words in (({"validation": "0.1"}, TypeError, "validation: expected a share"), ({"task_options": {"targte": 1}}, unroll.UsageError, "targte"),
                                    ({"task_options": 3}, TypeError, "a dict or a str"), ({"test": 0.9}, unroll.UsageError, "test")):  # fmt: skip
             with self.assertRaisesRegex(kind, words):
                 unroll.Trainer(unroll.Model(data, hidden=4), data, **wrong)

@@ -1,6 +1,7 @@
-"""The Python of the documents runs, and the package is typed."""
+"""The Python code of the documents runs, and the package is typed."""
 
 import ast
+import glob
 import os
 import re
 import subprocess
@@ -8,14 +9,15 @@ import sys
 import tempfile
 import unittest
 
-from common import ROOT, numpy, sklearn, torch
+from common import BUILD, ROOT, numpy, sklearn, torch
 
 PACKAGE = os.path.join(ROOT, "bindings", "python", "src", "unroll")
 DOCUMENTS = ("README.md", "bindings/python/README.md", "docs/howto/python.md")
+TUTORIAL = "docs/guide/tutorial.md"
 
 
 def programs(path):
-    """The blocks of a document that begin with ```python, each a program of its own."""
+    """Returns the ```python blocks of a document, each a program of its own."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return re.findall(r"^```python\n(.*?)^```", file.read(), re.DOTALL | re.MULTILINE)
 
@@ -29,12 +31,30 @@ class Documents(unittest.TestCase):
                 if ("torch" in program and not torch) or ("numpy" in program and not numpy):
                     self.skipTest("torch and numpy could not be installed")
                 if "sklearn" in program and not sklearn:
-                    continue                            # test_sklearn.py says so
+                    continue                            # test_sklearn.py reports it
                 with self.subTest(path, number=number), tempfile.TemporaryDirectory() as folder:
                     os.symlink(os.path.join(ROOT, "examples"), os.path.join(folder, "examples"))
                     done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, text=True,
                                           capture_output=True, check=False, timeout=120)
                     self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_tutorial_runs(self):
+        """Its program in Python prints the temperatures of its program in C, with the model that its command trains."""
+        with open(os.path.join(ROOT, TUTORIAL), encoding="utf-8") as file:
+            page = file.read()
+        train = re.search(r"^\$ (unroll train .*)$", page, re.MULTILINE)[1]
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(os.path.join(ROOT, "examples"), os.path.join(folder, "examples"))
+            path = os.pathsep.join([BUILD, os.environ["PATH"]])
+            subprocess.run(train, shell=True, cwd=folder, check=True, capture_output=True, env=os.environ | {"PATH": path})
+            done = subprocess.run([sys.executable, "-c", programs(TUTORIAL)[0]], cwd=folder, text=True,
+                                  capture_output=True, check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        printed = re.findall(r"^M09 .*", done.stdout, re.MULTILINE)
+        shown = re.findall(r"^M09 .*", page, re.MULTILINE)
+        self.assertEqual(len(shown), 3)
+        for ours, theirs in zip(printed, shown, strict=True):       # AMX has other bits
+            self.assertLess(abs(float(ours.split()[2]) - float(theirs.split()[2])), 5, done.stdout)
 
     def test_the_examples_run(self):
         if not torch:
@@ -75,7 +95,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_every_keyword_is_typed(self):
-        """What a call says that it takes is what the stub has."""
+        """The arguments in a call's error message are those of the stub."""
         import unroll
 
         with open(os.path.join(PACKAGE, "_core.pyi"), encoding="utf-8") as file:
@@ -87,7 +107,7 @@ class Documents(unittest.TestCase):
         text = unroll.Dataset(os.path.join(ROOT, "LICENSE"))
         calls = {
             "Model.__new__": (unroll._core.Model, {"seed", "inputs", "task_options"}),
-            "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed", "inputs"}),
+            "Model.from_network": (lambda **k: unroll.Model.from_network([], **k), {"seed", "inputs"}),
             "Session.__new__": (lambda **k: unroll.Session(model, **k), {"class_weights"}),
             "Session.update": (lambda **k: train.update("adam", **k), set()),
             "Session.step": (lambda **k: train.step("adam", **k),
@@ -95,9 +115,9 @@ class Documents(unittest.TestCase):
             "Stream.__new__": (lambda **k: unroll.Stream(model, **k), set()),
             "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation", "test", "class_weights", "task_options", "timeout"}),
             ".sample": (lambda **k: unroll.sample(model, **k), set()),
-            ".sample_order": (unroll.sample_order, {"lengths", "classes"}),
+            ".sampler_order": (unroll.sampler_order, {"lengths", "classes"}),
         }
-        hyperparameters = {"beta1", "beta2", "epsilon", "decay"}        # of adam, which the library names
+        hyperparameters = {"beta1", "beta2", "epsilon", "decay"}        # of adam, listed by the library
         for name, (call, more) in calls.items():
             with self.assertRaises(TypeError) as caught:
                 call(nothing=1)
@@ -106,6 +126,25 @@ class Documents(unittest.TestCase):
                 self.assertLessEqual(hyperparameters, known, name)
                 known -= hyperparameters
             self.assertEqual(known, keywords[name], name)
+
+    def test_names_are_those_of_c(self):
+        """A method of a class is a function of the C object of that name, except what only Python has."""
+        import unroll
+
+        declared = set()
+        for path in glob.glob(f"{ROOT}/include/*.h"):
+            with open(path, encoding="utf-8") as file:
+                declared |= set(re.findall(r"\bunroll_\w+(?=\()", file.read()))
+        prefixes = {"Model": "model", "Session": "session", "Stream": "stream", "StreamPool": "stream_pool",
+                    "Dataset": "dataset", "Trainer": "trainer"}
+        own = {
+            "Model": {"SESSIONS", "close", "config", "session", "sessions", "stream", "stream_pool", "plan"},
+            "Session": {"has", "buffers", "info"}, "Stream": {"copy", "info"}, "StreamPool": {"info"}, "Dataset": set(),
+            "Trainer": {"rank", "train"},
+        }
+        for name, prefix in prefixes.items():
+            methods = {m for m in dir(getattr(unroll, name)) if not m.startswith("_")}
+            self.assertEqual({m for m in methods if f"unroll_{prefix}_{m}" not in declared}, own[name], name)
 
     def test_every_name_is_documented(self):
         import unroll._core as core

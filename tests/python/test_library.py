@@ -1,4 +1,4 @@
-"""Models, sessions, streams, threads and processes, as unroll.h has them; without NumPy. Training: test_training.py."""
+"""Models, sessions, streams, threads and processes as in unroll.h, without NumPy. Training is in test_training.py."""
 
 import array
 import copy
@@ -35,7 +35,7 @@ class Package(unittest.TestCase):
     def test_is_abi3(self):
         self.assertTrue(unroll._core.__file__.endswith("_core.abi3.so"), unroll._core.__file__)
         wheels = os.listdir(os.path.join(BUILD, "python", "wheel"))
-        self.assertTrue(len(wheels) == 1 and f"unroll-{unroll.__version__}-cp311-abi3-linux" in wheels[0], wheels)
+        self.assertTrue(len(wheels) == 1 and f"unroll-{unroll.__version__}-cp39-abi3-linux" in wheels[0], wheels)
 
     def test_version_is_the_headers(self):
         with open(os.path.join(ROOT, "include", "unroll.h"), encoding="utf-8") as file:
@@ -43,7 +43,7 @@ class Package(unittest.TestCase):
         self.assertEqual(".".join(numbers), unroll.__version__)
 
     def test_only_the_limited_api(self):
-        """Every name of Python's that the extension wants is of the stable ABI, as far as this Python can tell."""
+        """Every Python symbol used by the extension is part of the stable ABI, as far as this Python can tell."""
         symbols = subprocess.run(["nm", "-D", unroll._core.__file__], capture_output=True, text=True, check=False)
         if symbols.returncode:
             self.skipTest("there is no nm")
@@ -55,19 +55,19 @@ class Package(unittest.TestCase):
         self.assertEqual(private, [])
 
     def test_source_distribution(self):
-        """It holds what the library's Makefile wants (which is asked, not run)."""
-        code = "import sys, unroll_build; print(unroll_build.build_sdist(sys.argv[1]))"
+        """It contains what CMake reads, and the package."""
+        code = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True,
-                                  cwd=os.path.join(ROOT, "bindings", "python", "backend"))
-            subprocess.run(["tar", "xzf", done.stdout.strip()], cwd=folder, check=True)
+            done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True, cwd=ROOT)
+            subprocess.run(["tar", "xzf", os.path.join(folder, done.stdout.split()[-1])], cwd=folder, check=True)
             tree = os.path.join(folder, f"unroll-{unroll.__version__}")
-            made = subprocess.run(["make", "-n", "-C", os.path.join(tree, "library"), "build/libunroll.a"],
-                                  capture_output=True, text=True, check=False)
+            made = subprocess.run(["cmake", "-S", tree, "-B", os.path.join(folder, "build"), "-DUNROLL_PYTHON=ON",
+                                   f"-DPython_EXECUTABLE={sys.executable}"], capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
-            self.assertIn("src/session/session.c", made.stdout)
-            for name in ("src/unroll/torch.py", "src/unroll/py.typed", "extension/py_core.h", "backend/unroll_build.py", "PKG-INFO"):
+            package = ("__init__.py", "torch.py", "py.typed", "_core.pyi")
+            for name in ("PKG-INFO", "LICENSE", "src/session/session.c", *(f"bindings/python/src/unroll/{name}" for name in package)):
                 self.assertTrue(os.path.exists(os.path.join(tree, name)), name)
+            self.assertFalse(os.path.exists(os.path.join(tree, "tests")))
 
     def test_errors(self):
         for call, kind, base, status in (
@@ -87,13 +87,13 @@ class Package(unittest.TestCase):
     def test_keywords(self):
         for keywords, kind, words in (
             ({"hiden": 3}, TypeError, "a model has no 'hiden'; it has cell, layers, hidden"),
-            ({"hidden": "3"}, TypeError, "hidden: a whole number is wanted, not str"),
+            ({"hidden": "3"}, TypeError, "hidden: expected a whole number, not str"),
             ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 is outside -2147483648..2147483647"),
             ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 is outside -2147483648..2147483647"),
             ({"hidden": 2.5}, TypeError, "whole number"),
             ({"clip": 1e300}, OverflowError, "clip = 1e+300 is outside -3.4e38..3.4e38"),
             ({"dropout": "x"}, TypeError, "a number"),
-            ({"cell": 3}, TypeError, "a str is wanted"),
+            ({"cell": 3}, TypeError, "expected a str"),
             ({"cell": "ls\0tm"}, ValueError, "null"),
             ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
             ({"loss": "l1"}, unroll.UsageError, "there is no loss 'l1'; fix: choose one of xent, mse, mae"),
@@ -106,7 +106,7 @@ class Package(unittest.TestCase):
             unroll.Model(3)
 
     def test_numbers_that_are_no_int(self):
-        """Each whole number that becomes an int of C's: none wraps, all say what they may be."""
+        """Each integer that becomes a C int: none wraps around, and all errors state the range."""
         m = unroll.Model(input=INPUT, hidden=HIDDEN)
         layers = [{"kind": "gru", "name": "a", "width": 4}, {"kind": "dense", "name": "b", "width": 1, "sources": [1 << 32]}]
         with tempfile.TemporaryDirectory() as folder:
@@ -120,14 +120,14 @@ class Package(unittest.TestCase):
             for name, call in (
                 ("steps", lambda: m.session(steps=big)), ("rows", lambda: m.stream(rows=big)),
                 ("threads", lambda: m.run(floats(T, B, INPUT), threads=big)), ("row", lambda: m.stream().reset(big)),
-                ("sources", lambda: unroll.Model.network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
+                ("sources", lambda: unroll.Model.from_network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
                 ("threads", lambda: unroll.evaluate(read, text, threads=big)), ("length", lambda: unroll.sample(read, length=big)),
-                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("replicas", lambda: unroll.sample_order(rows=1, count=2, replicas=big)),
+                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("replicas", lambda: unroll.sampler_order(rows=1, count=2, replicas=big)),
                 ("max_version", lambda: m.parameters()["rnn.bias_ih_l0"].__dlpack__(max_version=(big, 0))),
             ):
                 with self.assertRaisesRegex(OverflowError, rf"{name} = 4294967296 is outside -2147483648..2147483647"):
                     call()
-            with open(path, "r+b") as file:             # more steps than an int counts, of a file that is nearly all hole
+            with open(path, "r+b") as file:             # more steps than an int can count, in a sparse file
                 file.truncate(4 << 31)
                 tokens = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("i", (1 << 31, 1))
                 with self.assertRaisesRegex(OverflowError, "tokens: 2147483648 steps at once are outside 1..2147483647"):
@@ -151,14 +151,14 @@ class Models(unittest.TestCase):
             m.save(path)
             other = unroll.load(path)
             self.assertIsInstance(other, unroll.Model)
-            self.assertEqual(other.spec, m.spec)
+            self.assertEqual(other.config, m.config)
             self.assertEqual(flat(other.run(x).outputs), flat(m.run(x).outputs))
             with self.assertRaises(unroll.Error):
                 m.save(os.path.join(folder, "no", "m.safetensors"))
 
     def test_pickles_and_copies(self):
         stack = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN, layers=2, bidirectional=1, output=5, loss="xent")
-        network = unroll.Model.network([{"kind": "dense", "name": "front", "width": 5, "activation": "tanh"},
+        network = unroll.Model.from_network([{"kind": "dense", "name": "front", "width": 5, "activation": "tanh"},
                                         {"kind": "gru", "name": "inner", "width": 4, "sources": [0, -1]}], input=INPUT)
         for m, x in (stack, integers(T, B, below=5)), (network, floats(T, B, INPUT)):
             expected = flat(m.run(x).outputs)
@@ -166,8 +166,8 @@ class Models(unittest.TestCase):
             m.note = ["a user's"]
             for other in [pickle.loads(pickle.dumps(m, p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)] + \
                     [copy.copy(m), copy.deepcopy(m)]:
-                self.assertEqual((type(other), other.spec, other.layers, other.note),
-                                 (type(m), m.spec, m.layers, m.note))
+                self.assertEqual((type(other), other.config, other.layers, other.note),
+                                 (type(m), m.config, m.layers, m.note))
                 self.assertEqual({name: bytes(w) for name, w in other.parameters().items()}, weights)
                 self.assertEqual(flat(other.run(x).outputs), expected)
                 memoryview(other.parameters()[next(iter(weights))]).cast("B").cast("f")[0] = 9      # its own weights
@@ -203,16 +203,16 @@ class Models(unittest.TestCase):
             {"kind": "gru", "name": "inner", "width": 4},
             {"kind": "dense", "name": "result", "width": 2, "sources": [1, -1]},
         ]
-        m = unroll.Model.network(layers, input=INPUT, loss="mse")
+        m = unroll.Model.from_network(layers, input=INPUT, loss="mse")
         self.assertIsInstance(m, unroll.Model)
         self.assertEqual([layer["name"] for layer in m.layers], ["front", "inner", "result"])
         self.assertEqual(m.layers[2]["sources"], [1, -1])
         self.assertEqual(m.run(floats(T, B, INPUT)).outputs.shape, (T, B, 2))
-        self.assertEqual(layers[2]["sources"], [1, -1])         # the caller's are left alone
+        self.assertEqual(layers[2]["sources"], [1, -1])         # the caller's list is not modified
         for wrong, kind in (([{"kind": "gru", "name": "a", "width": 0}], unroll.UsageError), ([3], TypeError),
                             ([{"knd": 1}], TypeError), (3, TypeError), ([{"sources": 3}], TypeError)):
             with self.assertRaises(kind):
-                unroll.Model.network(wrong, input=INPUT)
+                unroll.Model.from_network(wrong, input=INPUT)
 
     def test_run_in_pieces_is_one_run(self):
         m = unroll.Model(input=INPUT, hidden=HIDDEN, layers=2, projection=3)
@@ -226,7 +226,7 @@ class Models(unittest.TestCase):
             self.assertEqual(flat(second.states[name]), flat(whole.states[name]))
 
     def test_states_have_one_shape(self):
-        """[rows, width], of every cell, out of runs and sessions and into them."""
+        """[rows, width], for every cell, read from and written to runs and sessions."""
         for cell, kinds in (("lstm", "hs"), ("gru", "h"), ("rnn", "h")):
             m = unroll.Model(cell=cell, input=INPUT, hidden=HIDDEN, bidirectional=1)
             x = floats(T, B, INPUT)
@@ -239,9 +239,9 @@ class Models(unittest.TestCase):
                     self.assertEqual(s.read(name[0] + which + name[1:]).shape, (B, HIDDEN))
                     self.assertEqual(s.read(f"d.{name[0]}{which}{name[1:]}").shape, (B, HIDDEN))
                 for wrong in ((1, B, HIDDEN), (B * HIDDEN,), (HIDDEN, B)):
-                    with self.assertRaisesRegex(ValueError, rf"{name[0]}0{name[1:]}: the shape \[{B}, {HIDDEN}\] is wanted"):
+                    with self.assertRaisesRegex(ValueError, rf"{name[0]}0{name[1:]}: expected the shape \[{B}, {HIDDEN}\]"):
                         m.run(x, states={name: floats(*wrong)})
-                    with self.assertRaisesRegex(ValueError, "is wanted"):
+                    with self.assertRaisesRegex(ValueError, "expected the shape"):
                         s.write(name[0] + "0" + name[1:], floats(*wrong))
             s.forward(inputs=x)
             s.backward()
@@ -250,7 +250,7 @@ class Models(unittest.TestCase):
                 self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
 
     def test_buffers_are_listed(self):
-        """All arrays of a session with shapes and types, which are those that read() reads."""
+        """All arrays of a session with shapes and types; read() accepts the same names."""
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN)
         s = m.session("module", steps=T, rows=B)
         buffers = s.buffers()
@@ -267,7 +267,7 @@ class Models(unittest.TestCase):
         self.assertIsNone(unroll._core.status_name(8))
 
     def test_inputs_have_one_name(self):
-        """What a model reads is inputs= or tokens=, or has no name where it is the only array."""
+        """Inputs are passed as inputs= or tokens=, or without a name if the model has only one."""
         vectors = unroll.Model(input=INPUT, hidden=HIDDEN)
         symbols = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN)
         for m, name, x in (vectors, "inputs", floats(T, B, INPUT)), (symbols, "tokens", integers(T, B, below=5)):
@@ -281,15 +281,41 @@ class Models(unittest.TestCase):
             self.assertEqual(flat(out), expected[:B * HIDDEN])
             for call in (m.run, m.stream(rows=B).step, m.stream(rows=B).run):
                 for args, more in ((), {}), ((), {other: x}), ((x,), {other: x}), ((x,), {name: x}):
-                    with self.assertRaisesRegex(TypeError, f"the model reads {name}: one array"):
+                    with self.assertRaisesRegex(TypeError, f"the model reads {name}: expected one array"):
                         call(*args, **more)
 
+    def test_pool(self):
+        """A slot has the outputs and states of a stream with one row, whichever slots step with it."""
+        model = unroll.Model(input=2, hidden=5, output=3)
+        pool, streams, x = model.stream_pool(4), [model.stream() for _ in range(4)], floats(3, 2)
+        rows = [array.array("f", row) for row in x.tolist()]
+        for slots in ([2, 0, 3], [3, 1, 0], [0, 2, 1]):
+            expected = [streams[slot].step(memoryview(rows[i]).cast("B").cast("f", (1, 2))) for i, slot in enumerate(slots)]
+            self.assertEqual(flat(pool.step(array.array("i", slots), x)), [value for one in expected for value in flat(one)])
+        self.assertEqual(pool.save(2), streams[2].save())
+        pool.move(2, 1)
+        self.assertEqual(pool.save(1), streams[2].save())
+        self.assertEqual(pool.save(2), model.stream().save())
+        pool.reset()
+        pool.load(3, streams[0].save())
+        self.assertEqual(pool.save(3), streams[0].save())
+        for wrong in ([4, 0, 1], [1, 1, 0]):
+            with self.assertRaises(unroll.UsageError):
+                pool.step(array.array("i", wrong), x)
+        with self.assertRaisesRegex(TypeError, "the model reads inputs"):
+            pool.step(array.array("i", [0]))
+        with self.assertRaises(unroll.UsageError):
+            model.stream_pool(0)
+        words = unroll.Model(tokens=True, input=7, hidden=5, output=7)
+        step = words.stream_pool(2, dtype="int8").step(array.array("i", [1]), tokens=array.array("i", [3]))
+        self.assertEqual(flat(step), flat(words.stream(dtype="int8").step(array.array("i", [3]))))
+
     def test_columns(self):
-        """Categories and numbers side by side: a run, a step of training, a stream, the file."""
+        """Categories and numbers as columns: a run, a training step, a stream, the file."""
         columns = [{"name": "word", "tokens": 9, "width": 4}, {"width": 2}, {"name": "day", "tokens": 7, "width": 3}]
         model = unroll.Model(inputs=columns, hidden=5, output=3, loss="xent", input_dropout=0.25)
-        self.assertEqual([c["name"] for c in model.spec["inputs"]], ["word", "numbers", "day"])
-        self.assertEqual(model.spec["inputs"][2], columns[2])
+        self.assertEqual([c["name"] for c in model.config["inputs"]], ["word", "numbers", "day"])
+        self.assertEqual(model.config["inputs"][2], columns[2])
         self.assertEqual(list(model.parameters())[:2], ["embedding.word.weight", "embedding.day.weight"])
         self.assertIn("3 columns", repr(model))
         tokens, numbers = integers(T, B, 2, below=7), floats(T, B, 2)
@@ -297,7 +323,7 @@ class Models(unittest.TestCase):
         self.assertEqual(flat(copy.copy(model).run(tokens=tokens, inputs=numbers).outputs), flat(y))
         stream = model.stream(B)
         self.assertEqual(flat(stream.copy().run(tokens=tokens, inputs=numbers)), flat(y))
-        first = stream.step(tokens=integers(B, 2, below=7), inputs=floats(B, 2))     # the same numbers' beginning
+        first = stream.step(tokens=integers(B, 2, below=7), inputs=floats(B, 2))     # a part of the same values
         self.assertEqual(flat(first), flat(y)[:B * 3])
         for wrong in ({"tokens": tokens}, {"inputs": numbers}):
             with self.assertRaisesRegex(TypeError, "reads tokens and inputs: give both"):
@@ -332,7 +358,7 @@ class Models(unittest.TestCase):
         self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
 
     def test_weights_that_are_written(self):
-        """They hold from the next run on; sessions and trainers of the user's have theirs."""
+        """New settings apply from the next run on; the user's sessions and trainers have their own."""
         x = floats(T, B, INPUT)
 
         def expected(bias):
@@ -355,7 +381,7 @@ class Models(unittest.TestCase):
         s.step("sgd", inputs=x, target_values=floats(T, B, 2, seed=9), learning_rate=0.5)
         learned = flat(m.run(x).outputs)
         self.assertNotEqual(learned, expected(4.0))
-        self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of what learned it
+        self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of the session that learned it
         del s
         self.assertEqual(m.sessions, 1)
         self.assertNotEqual(bias[0], 4.0)
@@ -450,7 +476,7 @@ class Threads(unittest.TestCase):
                 time.sleep(0)
 
         old = sys.getswitchinterval()
-        sys.setswitchinterval(1000)                     # nobody gives the GIL up but by himself
+        sys.setswitchinterval(1000)                     # threads keep the GIL unless they release it themselves
         counter = threading.Thread(target=count)
         try:
             counter.start()
@@ -515,7 +541,7 @@ class Processes(unittest.TestCase):
         self.expected = [pool_work.run(seed) for seed in range(4)]
 
     def pool(self, method, *initializer):
-        """Two processes give the same for four inputs; one that hangs fails."""
+        """Two processes give the same results for four inputs; a deadlock fails the test."""
         with multiprocessing.get_context(method).Pool(2, *initializer) as pool:
             self.assertEqual(pool.map_async(pool_work.run, range(4)).get(timeout=60), self.expected)
 
@@ -527,7 +553,7 @@ class Processes(unittest.TestCase):
             self.pool("spawn", pool_work.load, (path,))
 
     def test_fork_while_a_thread_runs(self):
-        """Its locks are open in the child; a session that it was in is refused, or was not in a call."""
+        """Its locks are released in the child; a session in use during the fork is refused, others work."""
         x, done = floats(16, 8, 32), threading.Event()
         s = self.model.session(steps=16, rows=8, threads=2)
 
@@ -548,7 +574,7 @@ class Processes(unittest.TestCase):
                         s.forward(inputs=x)
                     except unroll.UnsupportedError as error:
                         os._exit("another thread" not in str(error))
-                    except BaseException:               # not to go on with the tests
+                    except BaseException:               # must not continue with the tests
                         os._exit(2)
                     os._exit(0)
                 self.assertEqual(os.waitpid(pid, 0)[1], 0)

@@ -1,5 +1,4 @@
-"""Memory that is lost, if any: each thing is done many times, and the process may not grow. `make
-test-python-long`."""
+"""Memory leaks: each action is repeated many times, and the process may not grow. `make test-python-long`."""
 
 import copy
 import gc
@@ -40,8 +39,8 @@ class Leaks(unittest.TestCase):
             m = unroll.Model(input=3, hidden=16, layers=2, output=2)
             m.run(x)
             m.parameters()
-            m.spec, m.layers
-            unroll.Model.network([{"kind": "gru", "name": "a", "width": 4}], input=3)
+            m.config, m.layers
+            unroll.Model.from_network([{"kind": "gru", "name": "a", "width": 4}], input=3)
 
         self.steady(work)
 
@@ -90,8 +89,8 @@ class Leaks(unittest.TestCase):
                  lambda: m.session("train"), lambda: unroll.Dataset("/nowhere"), lambda: m.stream(dtype="x"),
                  lambda: m.session(steps=1 << 40), lambda: m.stream().reset(1 << 40), lambda: m.run(x, tokens=x),
                  lambda: unroll._core.array(b"12", (3,), "uint8"), lambda: trained.step("adamm", inputs=x),
-                 lambda: unroll.Model.network([{"kind": "gru", "sources": [1 << 40]}], input=2),
-                 lambda: unroll.Model.network([{"kind": "gru"}], input=2), lambda: m.export("/nowhere/x", "torch")]
+                 lambda: unroll.Model.from_network([{"kind": "gru", "sources": [1 << 40]}], input=2),
+                 lambda: unroll.Model.from_network([{"kind": "gru"}], input=2), lambda: m.export("/nowhere/x", "torch")]
 
         def work():
             for call in calls:
@@ -140,7 +139,7 @@ class Leaks(unittest.TestCase):
                 n = len(text.vocabulary)
                 m = unroll.Model(tokens=1, input=n, output=n, hidden=8, loss="xent")
                 m.set_schema(text)
-                list(unroll.Trainer(m, text, batch=2, bptt=8, threads=1).metrics(2))
+                list(unroll.Trainer(m, text, batch=2, bptt=8, threads=1).train(2))
                 unroll.sample(m, length=5)
                 text.tokens.shape
 

@@ -1,4 +1,4 @@
-"""unroll.sklearn by scikit-learn's own checks, and in its pipelines and searches."""
+"""unroll.sklearn with scikit-learn's own checks, and in its pipelines and searches."""
 
 import pickle
 import random
@@ -32,7 +32,7 @@ class Import(unittest.TestCase):
 class Checks(unittest.TestCase):
     def check(self, estimator):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")             # of checks that are skipped for want of SCIPY_ARRAY_API
+            warnings.simplefilter("ignore")             # for checks that are skipped without SCIPY_ARRAY_API
             results = check_estimator(estimator, on_fail=None)
         self.assertGreater(len(results), 40)
         failed = [(r["check_name"], str(r["exception"])[:300]) for r in results if r["status"] not in ("passed", "skipped")]
@@ -76,7 +76,7 @@ class Use(unittest.TestCase):
             clone(first).predict(x)
 
     def test_sequences(self):
-        """Of different lengths, of several features, and texts."""
+        """Sequences of different lengths, of several features, and texts."""
         draw = random.Random(1)
         ragged = [[draw.uniform(-1, 1) for _ in range(draw.randrange(2, 9))] for _ in range(100)]
         longer = numpy.array([len(r) > 4 for r in ragged])
@@ -102,7 +102,7 @@ class Use(unittest.TestCase):
 
     def test_class_weights_of_labels(self):
         x = numpy.random.default_rng(3).standard_normal((60, 4))
-        y = numpy.arange(60) % 3 + 9                    # 9, 10, 11: nothing in x tells them
+        y = numpy.arange(60) % 3 + 9                    # 9, 10, 11: independent of x
         heavy = SequenceClassifier(hidden=4, epochs=10, learning_rate=0.03, random_state=0, class_weight={9: 1, 10: 50, 11: 1})
         self.assertGreater((heavy.fit(x, y).predict(x) == 10).mean(), 0.95)
 

@@ -1,5 +1,5 @@
-"""unroll.torch beside torch.nn: random networks and inputs, every way of calling them, and what a training script
-relies on. Outputs within 1e-6 and gradients within 1e-5 of their scale."""
+"""Compares unroll.torch with torch.nn: random networks and inputs, every way of calling them, and what a training script
+relies on. Outputs agree within 1e-6 and gradients within 1e-5 of their scale."""
 
 import concurrent.futures
 import copy
@@ -40,7 +40,7 @@ warnings.filterwarnings("ignore", message="dropout option adds dropout after all
 
 
 def pair(name, *args, **keywords):
-    """PyTorch's module and ours with the same weights."""
+    """Returns PyTorch's module and ours with the same weights."""
     theirs = getattr(nn, name)(*args, **keywords)
     mine = getattr(ours, name)(*args, **keywords)
     mine.load_state_dict(theirs.state_dict())
@@ -48,7 +48,7 @@ def pair(name, *args, **keywords):
 
 
 def tensors(value):
-    """All tensors of nested tuples, in order."""
+    """Returns all tensors of nested tuples, in order."""
     if torch.is_tensor(value):
         return [value]
     if isinstance(value, PackedSequence):
@@ -64,7 +64,7 @@ class Case(unittest.TestCase):
         self.assertLessEqual(difference, tolerance * scale, what)
 
     def compare(self, theirs, mine, make, what=""):
-        """make() gives fresh leaves and the arguments of a call: (leaves, arguments)."""
+        """make() returns new leaves and the arguments of a call: (leaves, arguments)."""
         (acc_blocks_a, in_a), (acc_blocks_b, in_b) = make(), make()
         out_a, out_b = tensors(theirs(*in_a)), tensors(mine(*in_b))
         self.assertEqual(len(out_a), len(out_b))
@@ -98,7 +98,7 @@ def draw_case(rng):
 
 
 def draw_states(name, module, rows, rng):
-    """Random initial states as leaves, or none."""
+    """Returns random initial states as leaves, or none."""
     if rng.random() < 0.4:
         return []
     first = module.num_layers * (2 if module.bidirectional else 1)
@@ -119,7 +119,7 @@ class Parity(Case):
         for number in range(40):
             name, inputs, hidden, keywords = draw_case(rng)
             theirs, mine = pair(name, inputs, hidden, **keywords)
-            theirs.eval(), mine.eval()                  # dropout draws other masks; here it drops nothing
+            theirs.eval(), mine.eval()                  # dropout would draw other masks; in evaluation it has no effect
             T, B, batched = rng.randint(1, 20), rng.randint(1, 9), rng.random() < 0.8
             shape = (T, inputs) if not batched else (B, T, inputs) if mine.batch_first else (T, B, inputs)
             x = torch.randn(shape)
@@ -156,7 +156,7 @@ class Parity(Case):
             self.close(pad_packed_sequence(b)[0], pad_packed_sequence(a)[0], 1e-6, "padded again")
 
     def test_parts_of_the_graph(self):
-        """Gradients that come from the states alone, and go to some of the leaves alone."""
+        """Gradients that come only from the states, and go only to some of the leaves."""
         theirs, mine = pair("LSTM", 3, 5, num_layers=2)
         for freeze in (False, True):
             for module in (theirs, mine):
@@ -198,7 +198,7 @@ class DropIn(Case):
     @classmethod
     def setUpClass(cls):
         cls.threads = torch.get_num_threads()
-        torch.set_num_threads(1)                        # Parity has more; here they only wait for each other
+        torch.set_num_threads(1)                        # Parity uses more; here threads would only wait for each other
 
     @classmethod
     def tearDownClass(cls):
@@ -241,7 +241,7 @@ class DropIn(Case):
         self.assertFalse(torch.equal(mine(x)[0], y))
 
     def test_loads_with_weights_only(self):
-        """As PyTorch's own, with what is not ours allowed by the script."""
+        """Saved like PyTorch's own modules; the script allows our classes."""
         mine, file = Outer(), io.BytesIO()
         torch.save(mine, file)
         file.seek(0)
@@ -251,7 +251,7 @@ class DropIn(Case):
         self.assertTrue(torch.equal(other(x), mine(x)))
 
     def test_weights_that_change(self):
-        """Through every door: in place, .data, load_state_dict, another tensor, functional_call."""
+        """In every way: in place, .data, load_state_dict, another tensor, functional_call."""
         theirs, mine = pair("GRU", 3, 4)
         x = torch.randn(5, 2, 3)
 
@@ -260,7 +260,7 @@ class DropIn(Case):
 
         same("at first")
         for module in (theirs, mine):
-            module.weight_hh_l0.data.mul_(0.5)          # which no version counter sees
+            module.weight_hh_l0.data.mul_(0.5)          # not recorded by a version counter
         same(".data")
         for module in (theirs, mine):
             with torch.no_grad():
@@ -354,7 +354,7 @@ class DropIn(Case):
         first, second = mine(x)[0], mine(x)[0]
         torch.manual_seed(7)
         with torch.no_grad():
-            again = mine(x)[0]                          # training mode drops without gradients, too
+            again = mine(x)[0]                          # training mode also drops without gradients
         self.assertTrue(torch.equal(first, again))
         self.assertFalse(torch.equal(first, second))
         plain = ours.LSTM(8, 32, 2)
@@ -365,14 +365,14 @@ class DropIn(Case):
         mine.train()
         torch.manual_seed(8)
         loss = mine(x)[0].sum()
-        loss.backward(retain_graph=True)                # a forward done again has the same masks
+        loss.backward(retain_graph=True)                # a repeated forward has the same masks
         once = [p.grad.clone() for p in mine.parameters()]
         loss.backward()
         for p, g in zip(mine.parameters(), once):
             self.close(p.grad, 2 * g, 1e-6, "masks of a second backward")
         mean = torch.stack([mine(x)[0] for _ in range(200)]).mean(0)
         self.assertLess((mean - plain(x)[0]).abs().mean().item(), 0.05)
-        mine.dropout = 0.0                              # as a script may change it
+        mine.dropout = 0.0                              # a script may change it
         self.assertTrue(torch.equal(mine(x)[0], plain(x)[0]))
 
     def test_threads(self):
@@ -407,12 +407,12 @@ class DropIn(Case):
         self.assertLessEqual(found["idle"], ours.IDLE_SESSIONS)
         kept = [mine(torch.randn(3, 2, 3))[0] for _ in range(5)]
         made = ours.memory(mine)["made"]
-        del kept                                        # graphs that end without a backward give sessions back
+        del kept                                        # graphs that end without a backward return their sessions
         gc.collect()
         kept = [mine(torch.randn(3, 2, 3))[0] for _ in range(5)]
         self.assertEqual(ours.memory(mine)["made"], made)
         steady = ours.memory(mine)["made"]
-        for steps in (33, 34, 35, 36) * 5:              # of nearly one length: one session
+        for steps in (33, 34, 35, 36) * 5:              # similar lengths: one session
             mine(torch.randn(steps, 2, 3))[0].sum().backward()
         self.assertLessEqual(ours.memory(mine)["made"] - steady, 1)
 
@@ -426,13 +426,13 @@ class Refusals(unittest.TestCase):
 
 @needs_torch
 class Compilers(Case, Refusals):
-    """What records or rewrites a module: it works around our kernels, or is refused."""
+    """Tools that record or rewrite a module either work around our kernels, or are refused."""
 
     def setUp(self):
         torch.compiler.reset()
 
     def test_compile(self):
-        """The script is compiled around them, for any shape; nothing is printed of objects that dynamo made."""
+        """The script is compiled around them, for any shape; nothing is printed about objects created by dynamo."""
         mine = Outer()
         compiled = torch.compile(mine, backend="eager", dynamic=True)
         with unittest.mock.patch("sys.unraisablehook") as unraisable:
@@ -450,7 +450,7 @@ class Compilers(Case, Refusals):
         unraisable.assert_not_called()
 
     def test_whole_graphs(self):
-        """PyTorch refuses all RNNs there; where it is told not to, the reason is ours."""
+        """PyTorch refuses all RNNs here; if told not to, the reason is ours."""
         words = "the kernels of unroll.torch are no operations of PyTorch's; fix: without fullgraph"
         x = torch.randn(2, 5, 3)
         with torch._dynamo.config.patch(allow_rnn=True):
@@ -494,7 +494,7 @@ class Compilers(Case, Refusals):
                             lambda: torch.func.vmap(lambda row: mine(row[None]))(x),
                             lambda: torch.func.jvp(loss, (parameters,), (parameters,))):
             self.refused(RuntimeError, words, transformed)
-        loss(parameters).backward()                     # without a transform it is a call like others
+        loss(parameters).backward()                     # without a transform it is an ordinary call
 
 
 @needs_torch
@@ -514,7 +514,7 @@ class Refused(Refusals):
         self.refused(RuntimeError, "3-D", lambda: mine(x, (torch.zeros(2, 4), torch.zeros(2, 4))))
         self.refused(ValueError, "is NaN", lambda: mine(torch.full((5, 2, 3), float("nan"))))
         self.refused(ValueError, "pair (h_0, c_0)", lambda: mine(x, torch.zeros(2, 2, 4)))
-        mine(x)                                         # and works on
+        mine(x)                                         # and still works
 
     def test_changed_before_backward(self):
         mine = ours.LSTM(3, 4)
@@ -528,12 +528,12 @@ class Refused(Refusals):
         x = torch.randn(5, 2, 3, requires_grad=True)
         (g,) = torch.autograd.grad(mine(x)[0].sin().sum(), x, create_graph=True)
         self.refused(RuntimeError, "differentiate twice", lambda: g.sum().backward())
-        (g,) = torch.autograd.grad(mine(x)[0].sum(), x, create_graph=True)      # of a gradient that is constant, too
+        (g,) = torch.autograd.grad(mine(x)[0].sum(), x, create_graph=True)      # of a constant gradient, too
         self.refused(RuntimeError, "differentiate twice", lambda: g.square().sum().backward())
 
     def test_one_state_of_two(self):
         mine, x, state = ours.LSTM(3, 4), torch.randn(5, 2, 3), torch.ones(1, 2, 4)
-        mine(x, (state, state))                         # its session must not lend its states to the next
+        mine(x, (state, state))                         # the next call must not use this session's states
         for pair_of_states in (state, None), (None, state):
             self.refused(ValueError, "the pair (h_0, c_0)", lambda given=pair_of_states: mine(x, given))
 
@@ -544,7 +544,9 @@ class Refused(Refusals):
 @needs_torch
 class Losses(Case):
     def test_values_and_gradients(self):
-        """Beside torch.nn in double, of logits to +-100. What is given is a dense layer's bias, whose gradient is read."""
+        """Compares with torch.nn in double, for logits up to +-100. The argument is a dense layer's bias, whose gradient
+        is read.
+        """
         targets = {"mse": torch.randn, "mae": torch.randn, "huber": torch.randn, "bce": torch.rand,
                    "poisson": lambda n: torch.poisson(3 * torch.rand(n))}
         theirs = {"mse": nn.MSELoss(), "mae": nn.L1Loss(), "huber": nn.HuberLoss(), "bce": nn.BCEWithLogitsLoss(),
@@ -554,7 +556,7 @@ class Losses(Case):
             edges = torch.tensor([-100, -30, -1, 0, 1, 30, 100 if name != "poisson" else 80], dtype=torch.float32)
             for z in (torch.randn(40), edges):
                 y = targets[name](len(z))
-                m = unroll.Model.network([{"kind": "dense", "name": "z", "width": len(z)}], input=1, loss=name)
+                m = unroll.Model.from_network([{"kind": "dense", "name": "z", "width": len(z)}], input=1, loss=name)
                 torch.from_dlpack(m.parameters()["z.bias"]).copy_(z)
                 s = m.session("train", steps=1, rows=1)
                 s.forward(inputs=torch.zeros(1, 1, 1), target_values=y[None, None])
@@ -562,7 +564,7 @@ class Losses(Case):
                 exact = z.double().requires_grad_()
                 value = loss(exact, y.double())
                 value.backward()
-                self.assertAlmostEqual(s.loss()["loss"] / value.item(), 1, delta=1e-12, msg=name)
+                self.assertAlmostEqual(s.result()["loss"] / value.item(), 1, delta=1e-12, msg=name)
                 mine = torch.as_tensor(s.read("d.z.bias")).double()
                 error = (mine - exact.grad).abs() / (exact.grad.abs() + 1e-2 / len(z))
                 self.assertLess(error.max().item(), 1e-5, f"{name}: {mine} and {exact.grad}")
@@ -571,11 +573,11 @@ class Losses(Case):
 @needs_torch
 class Classes(Case, Refusals):
     def test_weights_and_smoothing(self):
-        """Of the mean, as torch.nn.CrossEntropyLoss has it."""
+        """Losses are means, as in torch.nn.CrossEntropyLoss."""
         torch.manual_seed(6)
         z, y = torch.randn(40), torch.randint(0, 5, (8,), dtype=torch.int32)
         weights = torch.tensor([0.5, 2, 0, 1, 1.5])
-        m = unroll.Model.network([{"kind": "dense", "name": "z", "width": 5, "bias": 0}], input=8, loss="xent")
+        m = unroll.Model.from_network([{"kind": "dense", "name": "z", "width": 5, "bias": 0}], input=8, loss="xent")
         torch.from_dlpack(m.parameters()["z.weight"]).copy_(z.reshape(8, 5).T)
         s = m.session("train", steps=1, rows=8, class_weights=weights, label_smoothing=0.1)
         s.forward(inputs=torch.eye(8)[None], targets=y[None])
@@ -583,7 +585,7 @@ class Classes(Case, Refusals):
         exact = z.reshape(8, 5).double().requires_grad_()
         value = nn.CrossEntropyLoss(weights.double(), label_smoothing=0.1)(exact, y.long())
         value.backward()
-        result = s.loss()
+        result = s.result()
         self.assertAlmostEqual(result["loss"], value.item(), delta=1e-6)
         mine = torch.as_tensor(s.read("d.z.weight")).double().T / result["weight"]
         self.assertLess((mine - exact.grad).abs().max().item(), 1e-6)
@@ -593,7 +595,7 @@ class Classes(Case, Refusals):
 @needs_torch
 class Forks(unittest.TestCase):
     def test_child_trains_on(self):
-        """Also where a thread of the parent had the locks."""
+        """Also if a thread of the parent held the locks."""
         mine, x = ours.LSTM(3, 4), torch.randn(5, 2, 3)
         mine(x)[0].sum().backward()
         expected = mine.weight_hh_l0.grad.clone()

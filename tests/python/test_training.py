@@ -1,6 +1,7 @@
-"""Training from Python: sessions step by step, modules, divisions, texts; without NumPy."""
+"""Training from Python: sessions step by step, modules, meshes, texts; without NumPy."""
 
 import array
+import importlib.util
 import math
 import os
 import shutil
@@ -18,7 +19,7 @@ TEXT = "the quick brown fox jumps over the lazy dog; a stitch in time saves nine
 
 class Training(unittest.TestCase):
     def test_arrays(self):
-        """A sine wave is learned with each optimizer."""
+        """Each optimizer learns a sine wave."""
         flat_x = array.array("f", [math.sin(0.3 * t + b) for t in range(T + 1) for b in range(B)])
         view = memoryview(flat_x)
         x = view[:T * B].cast("B").cast("f", (T, B, 1))
@@ -40,7 +41,7 @@ class Training(unittest.TestCase):
             self.assertNotEqual(flat(m.parameters()["head.bias"]), before)
 
     def test_step(self):
-        """A step is a forward, a backward and an update; unseen, its loss is part of the next mean."""
+        """A step is a forward, a backward and an update; a loss that is not read is part of the next mean."""
         x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
         ways, weights = [], []
         for whole in (False, True):
@@ -60,14 +61,14 @@ class Training(unittest.TestCase):
         self.assertEqual(*weights)
         self.assertIsNone(s.step("adam", inputs=x, target_values=y, learning_rate=0.01, sync=False))
         self.assertIsNone(s.step("adam", inputs=x, target_values=y, learning_rate=0.01, sync=False))
-        seen = s.loss()
+        seen = s.result()
         self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
         self.assertLess(seen["loss"], ways[0]["loss"])
         self.assertGreater(seen["norm"], 0)
         for call in (s.step, s.update):
             with self.assertRaisesRegex(ValueError, "there is no optimizer 'adamm'; choose one of sgd, .*adamw"):
                 call("adamm")
-            with self.assertRaisesRegex(ValueError, "made to train with 'adam', not 'sgd'"):
+            with self.assertRaisesRegex(ValueError, "created to train with 'adam', not 'sgd'"):
                 call("sgd")
         with self.assertRaisesRegex(TypeError, "learning_rat"):
             s.step("adam", inputs=x, target_values=y, learning_rat=1)
@@ -78,7 +79,7 @@ class Training(unittest.TestCase):
         self.assertEqual(s.counters, (5, 5))
 
     def test_pool(self):
-        """One answer for each sequence: targets and results have no steps."""
+        """One output for each sequence: targets and outputs have no time axis."""
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, pool="mean+max", output=2, loss="mse", seed=4)
         s = m.session("train", steps=T, rows=B, lengths=1)
         x, y = floats(T, B, INPUT), floats(B, 2, seed=9)
@@ -89,14 +90,14 @@ class Training(unittest.TestCase):
         s = m.session(steps=T, rows=B)
         s.forward(inputs=x)
         self.assertEqual(s.read("z").shape, (B, 2))
-        self.assertEqual(m.spec["pool"], "mean+max")
+        self.assertEqual(m.config["pool"], "mean+max")
         self.assertEqual([l.get("pool") for l in m.layers], [None, "mean", "max", None])
 
     def test_tokens(self):
         m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
         s = m.session("eval", steps=T, rows=B)
         s.forward(tokens=integers(T, B, below=5), targets=integers(T, B, below=5, seed=2))
-        loss = s.loss()
+        loss = s.result()
         self.assertEqual(loss["weight"], T * B)
         self.assertTrue(1 < loss["loss"] < 2.5, loss)
         with self.assertRaises(unroll.DataError):
@@ -105,7 +106,8 @@ class Training(unittest.TestCase):
             s.forward(tokens=integers(T, B, below=5))
 
     def test_module_gradients_are_those_of_training(self):
-        """The same loss by hand and by the library: d(mse) into a module gives the trainer's gradients."""
+        """The same loss computed by hand and by the library: d(mse) passed to a module gives the trainer's gradients.
+        """
         spec = {"input": INPUT, "hidden": HIDDEN, "output": 2, "loss": "mse", "seed": 4}
         x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
         trained, module = unroll.Model(**spec), unroll.Model(**spec)
@@ -115,7 +117,7 @@ class Training(unittest.TestCase):
         m = module.session("module", steps=T, rows=B, input_gradient=1)
         m.forward(inputs=x)
         z, target = flat(m.read("z")), flat(y)
-        dz = array.array("f", [2 * (a - b) / 2 for a, b in zip(z, target)])     # mean over 2 outputs, rows summed
+        dz = array.array("f", [2 * (a - b) / 2 for a, b in zip(z, target)])     # mean over 2 outputs, summed over rows
         m.write("d.z", memoryview(dz).cast("B").cast("f", (T, B, 2)))
         m.backward()
         outs = [floats(*p.shape) for p in module.parameters().values()]
@@ -148,7 +150,7 @@ class Training(unittest.TestCase):
 
 
 class Units(unittest.TestCase):
-    """One truth about scales: predict, run and stream read and give the units of the data, each unless it is raw."""
+    """Consistent scales: predict, run and stream read and return the units of the data unless raw is set."""
 
     ROWS = 60
 
@@ -178,7 +180,7 @@ class Units(unittest.TestCase):
             self.assertEqual(names[results.index(max(results))], wanted[i]["label"])
 
     def test_weights_that_change(self):
-        """The units are those of the weights at the time of the call, those of a trainer too."""
+        """The units are those of the weights at the time of the call, also those of a trainer."""
         model = self.fitted("regress", lambda steps: 5e4 + 100 * steps[-1][0])
         before = flat(model.run(self.frames(0)).outputs)
         trainer = unroll.Trainer(model, unroll.Dataset(self.x, [1e5] * self.ROWS), task="regress", validation=0, batch=8,
@@ -186,6 +188,48 @@ class Units(unittest.TestCase):
         for _ in range(5):
             trainer.step()
         self.assertNotEqual(flat(model.run(self.frames(0)).outputs), before)
+
+
+class Predictions(unittest.TestCase):
+    """Frames, lists of texts, notes and short representations."""
+
+    TABLE = {"store": ["a", "b"] * 60, "day": list(range(120)), "sales": [10 + i % 7 + math.sin(i) for i in range(120)]}
+
+    def test_texts(self):
+        rows = [{"review": word, "mood": mood} for word, mood in [("so good", "pos"), ("so bad", "neg")] * 30]
+        model = unroll.fit(rows, "classify", steps=30, validation=0, hidden=8, threads=1).model
+        answers = model.predict(["so good", "so bad"])
+        self.assertEqual([answer["label"] for answer in answers], ["pos", "neg"])
+        self.assertEqual([a["label"] for a in model.predict([{"review": "so good"}])], ["pos"])
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "no pandas")
+    def test_frame(self):
+        fitted = unroll.fit(self.TABLE, "forecast", group="store", time="day", columns={"day": "time"},
+                            task_options={"horizon": 4, "season": 7, "target": "sales"}, steps=2, validation=0, hidden=4, threads=1)  # fmt: skip
+        data = unroll.Dataset(self.TABLE, model=fitted.model)
+        frame = fitted.model.predict(data, as_frame=True)
+        self.assertEqual(list(frame.columns), ["store", "day", "sales", "sales_0.1", "sales_0.9"])
+        self.assertEqual(list(frame["store"]), ["a"] * 4 + ["b"] * 4)
+        first = fitted.model.predict(data)[0]
+        self.assertEqual(list(frame["sales"][:4]), first["forecast"]["sales"])
+        self.assertEqual(list(frame["sales_0.9"][:4]), first["quantiles"]["sales"][-1])
+
+    def test_short(self):
+        fitted = unroll.fit(self.TABLE, "forecast", group="store", time="day", columns={"day": "time"},
+                            task_options={"horizon": 4, "season": 7}, steps=2, validation=0, hidden=4, threads=1)  # fmt: skip
+        self.assertLess(len(repr(fitted)), 300)
+        self.assertRegex(repr(fitted), "^<Fitted <Model ")
+        self.assertEqual(repr(unroll.Dataset(self.TABLE, group="store")), "<Dataset of 2 sequences, 120 steps: store, day, sales>")
+
+    def test_notes(self):
+        table = {"store": ["a"] * 100 + ["b"] * 3, "sales": [10 + i % 7 for i in range(103)]}
+        fitted = unroll.fit(table, "forecast", group="store", task_options={"horizon": 4, "season": 7}, steps=2, validation=0,
+                            hidden=4, threads=1)  # fmt: skip
+        with self.assertWarnsRegex(unroll.NoteWarning, "series 'b' has 3 steps"):
+            fitted.model.predict(table)
+
+    def test_names(self):
+        self.assertEqual([name for name in unroll.__all__ if not hasattr(unroll, name)], [])
 
 
 class Keywords(unittest.TestCase):
@@ -197,14 +241,14 @@ class Keywords(unittest.TestCase):
         self.assertIn('"store"', found.model.schema)
 
     def test_misspelt(self):
-        """Before data are read: these are not there."""
+        """Checked before data is read: these files do not exist."""
         with self.assertRaisesRegex(TypeError, "no keyword 'grup'; fix: 'group'"):
             unroll.fit("nowhere.csv", grup="store")
         with self.assertRaisesRegex(TypeError, "group: the Dataset is read already"):
             unroll.fit(unroll.Dataset(self.TABLE), group="store")
 
     def test_list_of_keywords(self):
-        """fit knows all keywords of Trainer, by the types that mypy reads."""
+        """fit accepts all keywords of Trainer, with the same types for mypy."""
         import ast
         from unroll import _fit
         with open(os.path.join(os.path.dirname(unroll.__file__), "_core.pyi")) as file:
@@ -217,7 +261,7 @@ class Keywords(unittest.TestCase):
 
 class Division(unittest.TestCase):
     def divide(self, **more):
-        return unroll.sample_order(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "replicas": 3} | more)).tolist()
+        return unroll.sampler_order(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "replicas": 3} | more)).tolist()
 
     def test_each_sequence_once(self):
         for how in ("shuffle", "length", "stratified"):
@@ -233,9 +277,9 @@ class Division(unittest.TestCase):
 
     def test_refusals(self):
         with self.assertRaisesRegex(unroll.UsageError, "needs the lengths"):
-            unroll.sample_order(rows=2, count=5, how="length")
+            unroll.sampler_order(rows=2, count=5, how="length")
         with self.assertRaisesRegex(unroll.UsageError, "at least one sequence"):
-            unroll.sample_order(rows=2)
+            unroll.sampler_order(rows=2)
         with self.assertRaisesRegex(ValueError, "classes"):
             self.divide(classes=lengths(1, 2, 3))
         with self.assertRaisesRegex(unroll.UsageError, "even, length, stratified, column or part"):
@@ -258,7 +302,7 @@ class Texts(unittest.TestCase):
     def model(self, **more):
         made = unroll.Model(self.text, hidden=12, layers=1, **more)
         n = len(self.text.vocabulary)
-        self.assertEqual([made.spec[k] for k in ("input", "output", "loss", "embed")], [n, n, "xent", 0])
+        self.assertEqual([made.config[k] for k in ("input", "output", "loss", "embed")], [n, n, "xent", 0])
         return made
 
     def test_text(self):
@@ -292,15 +336,15 @@ class Texts(unittest.TestCase):
         model = self.model(seed=3)
         trainer = unroll.Trainer(model, self.text, batch=4, bptt=8, seed=3, warmup=5, schedule="constant")
         trainer.set_total_steps(12)
-        self.assertEqual([m["step"] for m in trainer.metrics(12)], list(range(1, 13)))
-        del trainer                                     # what it learned goes into the model
+        self.assertEqual([m["step"] for m in trainer.train(12)], list(range(1, 13)))
+        del trainer                                     # stores what it learned in the model
         ours = model.parameters()
         self.assertEqual(list(ours), list(theirs))
         for name, array_ in ours.items():
             self.assertEqual(bytes(array_), bytes(theirs[name]), name)
 
     def test_workers(self):
-        """A server that waits for all has the bits of sums, from Python too; alone there are no workers."""
+        """A server that waits for all has the bits of sums, from Python, too; a single process has no workers."""
         with self.assertRaisesRegex(unroll.UsageError, "mpirun -n 2"):
             unroll.Trainer(self.model(), self.text, batch=4, bptt=8, workers=2, sync="server:0")
         if not shutil.which("mpirun.openmpi"):
@@ -322,14 +366,14 @@ print(trainer.rank, trainer.progress["met"])"""
                 capture_output=True, text=True, check=False, timeout=300,
                 env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(sorted("".join(done.stdout.split())), list("0111"))  # lines of two ranks may mix
+            self.assertEqual(sorted("".join(done.stdout.split())), list("0111"))  # lines of two ranks may be mixed
             with open(os.path.join(out, "model.safetensors"), "rb") as file:
                 made.append(file.read())
         self.assertEqual(made[0], made[1])
 
     def test_metrics_and_checkpoint(self):
         trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, total_steps=30)
-        rows = list(trainer.metrics(6, validate_every=3))
+        rows = list(trainer.train(6, validate_every=3))
         self.assertEqual([m["step"] for m in rows], [1, 2, 3, 4, 5, 6])
         self.assertEqual(["validation" in m for m in rows], [False, False, True] * 2)
         saved = os.path.join(self.folder.name, "ckpt")
@@ -346,7 +390,7 @@ print(trainer.rank, trainer.progress["met"])"""
 
     def test_patience(self):
         trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, learning_rate=0)
-        rows = list(trainer.metrics(9, validate_every=1, patience=3))
+        rows = list(trainer.train(9, validate_every=1, patience=3))
         self.assertEqual([m["since_best"] for m in rows], [0, 1, 2, 3])
         self.assertEqual(trainer.progress["best_step"], 1)
 

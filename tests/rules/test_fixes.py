@@ -1,7 +1,7 @@
-# Every error has a fix. First over the source: each call of fail() and complain() with a sentence of its own says
-# "fix: ", or that there is no memory, to which set_error adds one; those that pass on a sentence name where it is from.
-# Then over a corpus: files of every format and options, cut and changed, for each command that reads them; what is
-# refused prints a line "  fix: ", and no command ends in another way than by its exit codes.
+# Every error has a fix. First checks the source: each call of fail() and complain() with its own message contains "fix:
+# ", or reports a lack of memory, to which set_error adds one; calls that pass on a message name its source. Then runs
+# commands on a corpus: files of every format and options, truncated and modified. Refusals print a line "  fix: ", and
+# no command ends without one of its exit codes.
 #     test_fixes.py UNROLL
 # test: args=$B/unroll; seconds=20
 import os
@@ -14,7 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "..", ".."))
 SEEDS = os.path.join(ROOT, "tests", "fuzz", "seeds")
-PASSED_ON = ("unroll_last_error()", "message", "what")  # sentences that were made elsewhere, with their fix; "%s" alone
+PASSED_ON = ("unroll_last_error()", "message", "what")  # messages from elsewhere, which have a fix; "%s" alone
 
 count = {"passed": 0, "failed": 0}
 
@@ -29,7 +29,7 @@ def check(name, holds):
 
 
 def arguments(text, at):
-    """Of a call whose parenthesis opens before `at`: its arguments."""
+    """Returns the arguments of a call whose parenthesis opens before `at`."""
     depth, begin, found = 0, at, []
     while True:
         c = text[at]
@@ -56,9 +56,13 @@ def has_fix(call):
     return words == "%s" or (words.endswith("%s") and call[-1].endswith(PASSED_ON))
 
 
+BARE = re.compile(r"\bfix: (?:an?|another|fewer|the|one of|\d+(?:\.\d+)? (?:to|or)) ")
+
+
 def check_source():
     calls = 0
-    for folder in ("src", "cli"):
+    check("a noun phrase is no fix", BARE.search("fix: 0 to 0.95") and not BARE.search("fix: choose a value from 0 to 0.95"))
+    for folder in ("src", "extensions", "cli"):
         for place, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in sorted(names):
                 if not name.endswith((".c", ".h")):
@@ -66,6 +70,8 @@ def check_source():
                 path = os.path.join(place, name)
                 with open(path) as file:
                     text = file.read()
+                bare = BARE.search(text)
+                check(f"{os.path.relpath(path, ROOT)}: a fix begins with a verb: {bare and bare.group(0)}", not bare)
                 calling = r"\b(?:fail|complain|refuse)\s*\(" if name == "frames.c" else r"\b(?:fail|complain)\s*\("
                 for match in re.finditer(calling, text):
                     call = arguments(text, match.end())
@@ -79,7 +85,7 @@ def check_source():
 
 
 def damaged(data, chance):
-    """The data cut, with bytes changed, with bytes removed, with bytes put in."""
+    """Truncates the data, or changes, removes or inserts bytes."""
     data, how = bytearray(data), chance.randrange(4)
     at = chance.randrange(max(1, min(len(data), 400 if chance.random() < 0.6 else len(data))))
     if how == 0:
@@ -95,7 +101,7 @@ def damaged(data, chance):
 
 
 def commands(kind, path, run):
-    """What reads such a file."""
+    """Returns the commands that read such a file."""
     return {
         "import": [["import", path, "-o", path + ".out"]],
         "npy": [["run", run, path, "-o", path + ".out.npy"], ["train", path, "--steps", "1", "--val", "0", "--out", path + ".run"],

@@ -1,4 +1,4 @@
-/* What the tests of sessions share: two small models, sessions of them, random batches. Checks are check.h's. */
+/* Shared by the tests of sessions: two small models, sessions of them, random batches. */
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 #include "check.h"
@@ -10,9 +10,9 @@ enum { STEPS = 6, ROWS = 2, INPUT = 3, SYMBOLS = 7 };
 
 /* ---- models, sessions, batches --------------------------------------------------------- */
 
-static inline unroll_spec vectors_spec(void)
+static inline unroll_model_config vectors_spec(void)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.layers = 2;
     s.hidden = 5;
     s.input = INPUT;
@@ -21,9 +21,9 @@ static inline unroll_spec vectors_spec(void)
     return s;
 }
 
-static inline unroll_spec tokens_spec(void)
+static inline unroll_model_config tokens_spec(void)
 {
-    unroll_spec s = vectors_spec();
+    unroll_model_config s = vectors_spec();
     s.cell = "gru";
     s.tokens = 1;
     s.embed = 4;
@@ -32,7 +32,7 @@ static inline unroll_spec tokens_spec(void)
     return s;
 }
 
-static inline unroll_model *new_model(unroll_spec s)
+static inline unroll_model *new_model(unroll_model_config s)
 {
     unroll_model *m = NULL;
     if (!MUST(unroll_model_new(&s, 3, &m)))
@@ -42,7 +42,7 @@ static inline unroll_model *new_model(unroll_spec s)
 
 static inline unroll_session_config config_of(unroll_mode mode, int steps, int rows)
 {
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     c.mode = mode;
     c.steps = steps;
     c.rows = rows;
@@ -63,7 +63,7 @@ static inline unroll_session *open_session(unroll_model *m, unroll_mode mode, in
     return open_with(m, config_of(mode, steps, rows));
 }
 
-/* Inputs and targets of both kinds of models, for up to 2 * STEPS steps. */
+/* Inputs and targets for both kinds of models and up to 2 * STEPS steps. */
 struct arrays {
     float inputs[2 * STEPS * ROWS * INPUT], values[2 * STEPS * ROWS];
     int32_t tokens[2 * STEPS * ROWS], classes[2 * STEPS * ROWS], lengths[ROWS];

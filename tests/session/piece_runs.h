@@ -1,8 +1,9 @@
-/* Runs of sessions whose recurrences go in pieces of time, or on ranks along it, and everything that they leave: what
- * test_pieces.c and test_time_ranks.c compare with runs in one piece. */
+/* Runs of sessions with recurrences in pieces of time, or on ranks along it, and all their results, which test_pieces.c
+ * and test_time_ranks.c compare with runs in one piece. */
 #ifndef SESSION_PIECE_RUNS_H
 #define SESSION_PIECE_RUNS_H
 #include "fixture.h"
+#include "unroll_advanced.h"
 #include <math.h>
 
 enum { LONG = 1100, MANY = 3, WIDE = 40 };
@@ -13,8 +14,8 @@ struct way {
     int steps, rows, hidden, input; /* narrow inputs are multiplied in the steps, others before them; 0: narrow */
     bool lengths, resets, stateful;
     bool trains;    /* gradients, too */
-    bool in_stages; /* but those of states, which only ranks with the layer have */
-    float gain;     /* of all weights but those of x; 0: 1 */
+    bool in_stages; /* except those of states, which only ranks with the layer have */
+    float gain;     /* of all weights except those of x; 0: 1 */
 };
 
 #define WAY(name, L, both, P, T, B, H, ...)                                                             \
@@ -25,12 +26,12 @@ static inline int inputs_of(const struct way *w) { return w->input ? w->input : 
 
 static inline unroll_model *model_of(const struct way *w)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = w->cell, spec.layers = w->layers ? w->layers : 1, spec.hidden = w->hidden, spec.input = inputs_of(w);
     spec.bidirectional = w->bidirectional, spec.projection = w->projection;
     unroll_model *m = new_model(spec);
     for (int i = 0; w->gain > 0 && i < unroll_model_parameters(m); i++) {
-        unroll_parameter q;
+        unroll_parameter q = {.size = sizeof q};
         MUST(unroll_model_parameter(m, i, &q));
         for (int k = 0; strstr(q.name, "weight_hh") && k < q.shape[0] * q.shape[1]; k++)
             q.data[k] *= w->gain * 1.7320508f; /* uniform in 1 / sqrt(H) has a third of the variance */
@@ -38,7 +39,7 @@ static inline unroll_model *model_of(const struct way *w)
     return m;
 }
 
-/* Everything that a session leaves: the last layer's outputs, and all last states. */
+/* All results of a session: the last layer's outputs, and all last states. */
 struct made {
     float *at;
     size_t count;
@@ -46,10 +47,10 @@ struct made {
 
 static inline void add_made(unroll_session *s, const char *name, struct made *made)
 {
-    const size_t count = unroll_count(s, name);
+    const size_t count = unroll_session_count(s, name);
     made->at = realloc(made->at, (made->count + count + 1) * sizeof *made->at);
     if (count)
-        MUST(unroll_read(s, name, made->at + made->count, count));
+        MUST(unroll_session_read(s, name, made->at + made->count, count));
     made->count += count;
 }
 
@@ -57,15 +58,15 @@ static inline void run_backward(unroll_session *s, const struct way *w, uint64_t
 {
     char name[32];
     snprintf(name, sizeof name, "d.y.l%d", w->layers - 1);
-    const size_t count = unroll_count(s, name);
+    const size_t count = unroll_session_count(s, name);
     float *dy = malloc(count * sizeof *dy);
     for (size_t i = 0; i < count; i++) dy[i] = (float)random_number(seed) / 16;
-    MUST(unroll_write(s, name, dy, count));
-    MUST(unroll_backward(s));
+    MUST(unroll_session_write(s, name, dy, count));
+    MUST(unroll_session_backward(s));
     free(dy);
 }
 
-/* With the machine's pieces and ranks; counts may be NULL. */
+/* Runs with the machine's pieces and ranks; counts may be NULL. */
 static inline struct made run_on(unroll_model *m, const struct way *w, unroll_machine machine, unroll_pieces *counts)
 {
     const size_t places = (size_t)w->steps * (size_t)w->rows, numbers = places * (size_t)inputs_of(w);
@@ -84,7 +85,7 @@ static inline struct made run_on(unroll_model *m, const struct way *w, unroll_ma
     for (int times = 0; times < (w->stateful ? 2 : 1); times++) {
         for (size_t i = 0; i < numbers; i++) x[i] = (float)random_number(&seed);
         for (size_t i = 0; i < places; i++) reset[i] = random_number(&seed) > 0.99;
-        MUST(unroll_forward(s, &batch));
+        MUST(unroll_session_forward(s, &batch));
     }
     struct made made = {NULL, 0};
     if (w->trains)
@@ -101,7 +102,7 @@ static inline struct made run_on(unroll_model *m, const struct way *w, unroll_ma
                 add_made(s, name, &made);
         }
     for (int i = 0; i < unroll_model_parameters(m) && w->trains; i++) {
-        unroll_parameter q;
+        unroll_parameter q = {.size = sizeof q};
         char name[80];
         MUST(unroll_model_parameter(m, i, &q));
         snprintf(name, sizeof name, "d.%s", q.name);
@@ -132,7 +133,7 @@ static inline double worst_of(struct made a, struct made b)
     double worst = a.count == b.count ? 0 : INFINITY;
     for (size_t i = 0; i < a.count && i < b.count; i++) {
         const double d = fabs((double)a.at[i] - (double)b.at[i]) / fmax(1, fabs((double)b.at[i]));
-        worst = d <= worst ? worst : d; /* a NaN stays */
+        worst = d <= worst ? worst : d; /* keeps NaN */
     }
     return worst;
 }

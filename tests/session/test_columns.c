@@ -1,9 +1,9 @@
-/* Networks that read columns: names and files, a list of one, what is refused and how ids out of range are named,
- * arrays of NumPy's files. That they train and give the right gradients on every device is cases.txt's, and PyTorch's
- * vector tagging-columns'; streams are test_stream's, exported C is test_c99's. */
+/* Networks with several columns: names and files, a list of one, refusals and the messages for ids out of range, arrays
+ * of NumPy's files. Training and gradients on every device are tested with cases.txt and PyTorch's vector
+ * tagging-columns, streams in test_stream, exported C in test_c99. */
 /* test: kinds=plain,memory */
-#include "file/model_file.h"
-#include "file/npy.h"
+#include "convert/model_file.h"
+#include "io/npy.h"
 #include "session/fixture.h"
 #include "base/memory.h"
 #include <math.h>
@@ -15,16 +15,16 @@ enum { WORDS = 9, NUMBERS = 3, DAYS = 7, TOKEN_COLUMNS = 2 };
 static const unroll_input columns[] = {
     {sizeof *columns, "word", WORDS, 4}, {sizeof *columns, NULL, 0, NUMBERS}, {sizeof *columns, "day", DAYS, 2}};
 
-static unroll_spec columns_spec(void)
+static unroll_model_config columns_spec(void)
 {
-    unroll_spec s = vectors_spec();
+    unroll_model_config s = vectors_spec();
     s.input = 0;
     s.inputs = columns;
     s.n_inputs = 3;
     return s;
 }
 
-/* Of STEPS x ROWS. */
+/* A batch of STEPS x ROWS. */
 struct columns_batch {
     int32_t tokens[STEPS * ROWS * TOKEN_COLUMNS];
     float numbers[STEPS * ROWS * NUMBERS];
@@ -42,14 +42,14 @@ static struct columns_batch draw_columns(void)
     return b;
 }
 
-/* ---- what a model says ----------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------- */
 
 static void check_names(unroll_model *m, const char *what)
 {
     static const char *const names[] = {"embedding.word.weight", "embedding.day.weight"};
-    unroll_network network;
-    unroll_spec spec;
-    unroll_parameter p;
+    unroll_network network = {.size = sizeof network};
+    unroll_model_config spec = {.size = sizeof spec};
+    unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < 2; i++) {
         MUST(unroll_model_parameter(m, i, &p));
         CHECK(!strcmp(p.name, names[i]) && p.shape[0] == (i ? DAYS : WORDS) && p.shape[1] == (i ? 2 : 4),
@@ -61,13 +61,13 @@ static void check_names(unroll_model *m, const char *what)
               network.inputs[0].size == sizeof(unroll_input) && !strcmp(network.inputs[1].name, "numbers") &&
               !network.inputs[1].tokens && network.inputs[1].width == NUMBERS,
           "%s: its columns", what);
-    CHECK(unroll_model_spec(m, &spec) && spec.n_inputs == 3 && spec.inputs[2].tokens == DAYS, "%s: is a stack", what);
+    CHECK(unroll_model_stack(m, &spec) && spec.n_inputs == 3 && spec.inputs[2].tokens == DAYS, "%s: is a stack", what);
 }
 
 static void test_files(void)
 {
     char path[64], *was = NULL, *is = NULL;
-    unroll_spec spec = columns_spec(), plain = vectors_spec();
+    unroll_model_config spec = columns_spec(), plain = vectors_spec();
     spec.input_dropout = 0.25f;
     unroll_model *m = new_model(spec), *back = NULL, *other = new_model(plain);
     snprintf(path, sizeof path, "/tmp/unroll_columns_%d.safetensors", (int)getpid());
@@ -88,7 +88,7 @@ static void test_files(void)
     unroll_model_free(m);
 }
 
-/* What a file says of its columns is looked at like the rest. */
+/* The columns in a file are checked like the rest. */
 static void refuse_file(const char *inputs, const char *words)
 {
     char path[64], network[512];
@@ -108,9 +108,9 @@ static void test_damaged_files(void)
 {
     static const char word[] = "{\"name\": \"word\", \"tokens\": 9, \"width\": 4}";
     char text[256];
-    refuse_file("\"inputs\": 3", "its inputs are not an array of 2 to 16");
+    refuse_file("\"inputs\": 3", "its inputs must be an array of 2 to 16");
     snprintf(text, sizeof text, "\"inputs\": [%s]", word);
-    refuse_file(text, "its inputs are not an array of 2 to 16");
+    refuse_file(text, "its inputs must be an array of 2 to 16");
     snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": \"day\", \"tokens\": 7}]", word);
     refuse_file(text, "input 1");
     snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": 3, \"tokens\": 7, \"width\": 2}]", word);
@@ -122,20 +122,20 @@ static void test_damaged_files(void)
     refuse_file("\"input_dropout\": \"much\"", "input_dropout");
 }
 
-/* A list of one is the short form: the same names and weights. */
+/* A list of one is equivalent to the short form: the same names and weights. */
 static void test_list_of_one(void)
 {
     const unroll_input one = {sizeof one, "word", SYMBOLS, 4}, numbers = {sizeof one, NULL, 0, INPUT},
                        hot = {sizeof one, NULL, SYMBOLS, 0}, *const lists[] = {&one, &numbers, &hot};
     for (int i = 0; i < 3; i++) {
-        unroll_spec spec = i == 1 ? vectors_spec() : tokens_spec(), list = spec;
+        unroll_model_config spec = i == 1 ? vectors_spec() : tokens_spec(), list = spec;
         spec.embed = i ? 0 : 4;
         list.tokens = list.input = list.embed = 0;
         list.inputs = lists[i], list.n_inputs = 1;
         unroll_model *a = new_model(spec), *b = new_model(list);
-        unroll_network network;
+        unroll_network network = {.size = sizeof network};
         char *was = NULL, *is = NULL;
-        unroll_parameter p, q;
+        unroll_parameter p = {.size = sizeof p}, q = {.size = sizeof q};
         MUST(unroll_model_parameter(a, 0, &p));
         MUST(unroll_model_parameter(b, 0, &q));
         unroll_model_network(b, &network);
@@ -154,7 +154,7 @@ static void test_list_of_one(void)
 
 static void refuse(const unroll_input *inputs, int n_inputs, const char *words)
 {
-    unroll_spec spec = columns_spec();
+    unroll_model_config spec = columns_spec();
     unroll_model *m = NULL;
     spec.inputs = inputs;
     spec.n_inputs = n_inputs;
@@ -166,38 +166,39 @@ static void test_refusals(void)
     enum { SIZE = sizeof(unroll_input) };
     const unroll_input word = {SIZE, "word", WORDS, 4}, x = {SIZE, NULL, 0, 3};
     unroll_input many[UNROLL_INPUTS_MAX + 1];
-    unroll_spec spec = columns_spec();
+    unroll_model_config spec = columns_spec();
     unroll_layer layer = unroll_layer_default();
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
     for (int i = 0; i <= UNROLL_INPUTS_MAX; i++) many[i] = word;
     refuse(many, UNROLL_INPUTS_MAX + 1, "n_inputs = 17 is outside 1..16");
-    refuse(NULL, 2, "inputs stand for tokens, input and embed");
+    refuse(NULL, 2, "a list of inputs replaces tokens, input and embed");
     refuse((unroll_input[]){word, word}, 2, "inputs 0 and 1 are both named 'word'");
-    refuse((unroll_input[]){word, {SIZE, NULL, 3, 3}}, 2, "input 1: a column has a name");
+    refuse((unroll_input[]){word, {SIZE, NULL, 3, 3}}, 2, "input 1: the name of a column");
     refuse((unroll_input[]){word, {SIZE, "a name that is longer than 31 bytes", 3, 3}}, 2,
-           "input 1: a column has a name");
+           "input 1: the name of a column");
     refuse((unroll_input[]){word, {SIZE, "\xff", 3, 3}}, 2, "UTF-8");
-    refuse((unroll_input[]){word, {SIZE, "day", 7, 0}}, 2, "input 'day': one-hot tokens are a network's only column");
+    refuse((unroll_input[]){word, {SIZE, "day", 7, 0}}, 2,
+           "input 'day': one-hot tokens must be the only column of a network");
     refuse((unroll_input[]){word, {SIZE, "day", -1, 3}}, 2, "input 'day': tokens = -1 is outside");
     refuse((unroll_input[]){word, {SIZE, "rain", 0, 0}}, 2, "input 'rain': width = 0 is outside");
-    refuse((unroll_input[]){x, {SIZE, "rain", 0, 2}}, 2, "inputs 0 and 1 are both numbers; fix: put them side by side");
+    refuse((unroll_input[]){x, {SIZE, "rain", 0, 2}}, 2, "inputs 0 and 1 are both numeric; fix: combine them");
     refuse((unroll_input[]){x, {SIZE, "numbers", 3, 2}}, 2, "both named 'numbers'");
-    refuse((unroll_input[]){{0, "word", 3, 2}}, 1, "size = 0 of unroll_input is not its size");
+    refuse((unroll_input[]){{0, "word", 3, 2}}, 1, "size = 0 of unroll_input is wrong");
     spec.tokens = 1;
-    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "inputs stand for tokens, input and embed");
+    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "a list of inputs replaces tokens, input and embed");
     spec.tokens = 0, spec.tied = 1;
-    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "tied is for networks of one column of tokens");
+    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "tied requires a network with one column of tokens");
     spec.tied = 0, spec.input_dropout = 1;
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "input_dropout = 1 is outside");
     spec = tokens_spec();
     spec.embed = 0, spec.input_dropout = 0.5f;
-    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "input_dropout is not for one-hot tokens");
+    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "input_dropout is not supported for one-hot tokens");
     layer.name = "embedding.day", layer.width = 2;
     network.inputs = columns, network.n_inputs = 3, network.layer = &layer, network.layers = 1;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "not an embedding's");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "other than that of an embedding");
     network.embedding = "a name that is longer than 31 bytes";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "before the names of columns it has at most 31");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "is longer than 31 bytes");
 }
 
 static void test_batches(void)
@@ -206,18 +207,18 @@ static void test_batches(void)
     unroll_session *s = open_session(m, UNROLL_INFER, STEPS, ROWS);
     struct columns_batch b = draw_columns();
     unroll_batch batch = {.size = sizeof batch, .tokens = b.tokens, .inputs = b.numbers};
-    MUST(unroll_forward(s, &batch));
+    MUST(unroll_session_forward(s, &batch));
     b.tokens[2 * (3 * ROWS + 1) + 1] = DAYS;
-    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_DATA, "tokens[t=3, row=1, 'day'] = 7 is outside 0..6");
+    CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_DATA, "tokens[t=3, row=1, 'day'] = 7 is outside 0..6");
     b.tokens[0] = -1;
-    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_DATA, "tokens[t=0, row=0, 'word'] = -1 is outside 0..8");
+    CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_DATA, "tokens[t=0, row=0, 'word'] = -1 is outside 0..8");
     b = draw_columns();
     b.numbers[NUMBERS + 2] = INFINITY;
-    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_DATA, "inputs[t=0, row=1, 2] is infinite");
+    CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_DATA, "inputs[t=0, row=1, 2] is infinite");
     batch.inputs = NULL;
-    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_USAGE, "the batch has no inputs");
+    CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_USAGE, "the batch has no inputs");
     batch.inputs = b.numbers, batch.tokens = NULL;
-    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_USAGE, "the batch has no tokens");
+    CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_USAGE, "the batch has no tokens");
     unroll_session_free(s);
     unroll_model_free(m);
 }
@@ -225,7 +226,7 @@ static void test_batches(void)
 static void test_stream(void)
 {
     unroll_model *m = new_model(columns_spec());
-    unroll_stream_config config = unroll_stream_default();
+    unroll_stream_config config = unroll_stream_config_default();
     size_t bytes = unroll_stream_bytes(m, &config);
     void *memory = malloc(bytes);
     unroll_stream *s;
@@ -233,15 +234,15 @@ static void test_stream(void)
     const struct columns_batch b = draw_columns();
     if (MUST(unroll_stream_init(memory, bytes, m, &config, &s))) {
         CHECK(unroll_stream_tokens(s) == TOKEN_COLUMNS && unroll_stream_inputs(s) == NUMBERS, "widths");
-        MUST(unroll_stream_run_mixed(s, STEPS, b.tokens, b.numbers, y));
+        MUST(unroll_stream_run(s, STEPS, b.tokens, b.numbers, y));
         MUST(unroll_stream_reset(s, -1));
         for (int t = 0; t < STEPS; t++)
-            MUST(unroll_stream_step_mixed(s, b.tokens + t * TOKEN_COLUMNS, b.numbers + t * NUMBERS, z + t));
+            MUST(unroll_stream_step(s, b.tokens + t * TOKEN_COLUMNS, b.numbers + t * NUMBERS, z + t));
         CHECK(!memcmp(y, z, sizeof y), "many steps are single ones");
-        CHECK_REFUSED(unroll_stream_step_mixed(s, (int32_t[]){0, DAYS}, b.numbers, y), UNROLL_DATA,
+        CHECK_REFUSED(unroll_stream_step(s, (int32_t[]){0, DAYS}, b.numbers, y), UNROLL_DATA,
                       "tokens[row=0, 'day'] = 7 is outside 0..6");
-        CHECK_REFUSED(unroll_stream_step_tokens(s, b.tokens, y), UNROLL_USAGE, "needs tokens and inputs");
-        CHECK_REFUSED(unroll_stream_step(s, b.numbers, y), UNROLL_USAGE, "needs tokens and inputs");
+        CHECK_REFUSED(unroll_stream_step(s, b.tokens, NULL, y), UNROLL_USAGE, "needs tokens and inputs");
+        CHECK_REFUSED(unroll_stream_step(s, NULL, b.numbers, y), UNROLL_USAGE, "needs tokens and inputs");
     }
     free(memory);
     unroll_model_free(m);
@@ -255,7 +256,7 @@ struct columns_files {
     struct columns_batch batch;
 };
 
-/* Runs over tokens [steps, ROWS, tokens], x [STEPS, ROWS, NUMBERS]; 0: there is no such array. */
+/* Runs with tokens [steps, ROWS, tokens] and x [STEPS, ROWS, NUMBERS]; 0: no such array. */
 static unroll_status run_files(const struct columns_files *f, uint64_t steps, uint64_t tokens, uint64_t numbers)
 {
     const struct tensor_view ids = {.name = "tokens",
@@ -272,13 +273,13 @@ static unroll_status run_files(const struct columns_files *f, uint64_t steps, ui
                                   .bytes = STEPS * ROWS * numbers * sizeof(float)};
     struct tensor_view arrays[2];
     int count = 0;
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     if (tokens)
         arrays[count++] = ids;
     if (numbers)
         arrays[count++] = x;
     MUST(npz_write(f->in, arrays, count));
-    return unroll_run(f->model, f->in, f->out, &config);
+    return unroll_model_run(f->model, f->in, f->out, &config);
 }
 
 static void check_results(const struct columns_files *f)
@@ -287,8 +288,8 @@ static void check_results(const struct columns_files *f)
     unroll_batch batch = {.size = sizeof batch, .tokens = f->batch.tokens, .inputs = f->batch.numbers};
     float y[STEPS * ROWS];
     struct npz *file;
-    MUST(unroll_forward(s, &batch));
-    MUST(unroll_read(s, "z", y, STEPS * ROWS));
+    MUST(unroll_session_forward(s, &batch));
+    MUST(unroll_session_read(s, "z", y, STEPS * ROWS));
     if (MUST(npz_open(f->out, &file))) {
         const struct tensor_view *v = npz_find(file, "y");
         CHECK(v && v->bytes == sizeof y && !memcmp(v->data, y, sizeof y), "the session's results");
@@ -304,11 +305,12 @@ static void test_arrays(void)
     snprintf(f.out, sizeof f.out, "/tmp/unroll_columns_out_%d.npz", (int)getpid());
     if (MUST(run_files(&f, STEPS, 2, NUMBERS)))
         check_results(&f);
-    CHECK_REFUSED(run_files(&f, STEPS, 2, 0), UNROLL_DATA, "has no array 'x', which the model reads beside");
-    CHECK_REFUSED(run_files(&f, STEPS, 0, NUMBERS), UNROLL_DATA, "has no array 'tokens', which the model reads beside");
-    CHECK_REFUSED(run_files(&f, STEPS - 1, 2, NUMBERS), UNROLL_DATA, "tokens have 5 steps of 2 rows, x has 6 of 2");
-    CHECK_REFUSED(run_files(&f, STEPS, 1, NUMBERS), UNROLL_DATA, "the model reads 2 tokens a step");
-    CHECK_REFUSED(run_files(&f, STEPS, 2, NUMBERS - 1), UNROLL_DATA, "the model reads 3 numbers a step");
+    CHECK_REFUSED(run_files(&f, STEPS, 2, 0), UNROLL_DATA, "has no array 'x', which the model reads in addition");
+    CHECK_REFUSED(run_files(&f, STEPS, 0, NUMBERS), UNROLL_DATA,
+                  "has no array 'tokens', which the model reads in addition");
+    CHECK_REFUSED(run_files(&f, STEPS - 1, 2, NUMBERS), UNROLL_DATA, "tokens have 5 steps of 2 rows, but x has 6 of 2");
+    CHECK_REFUSED(run_files(&f, STEPS, 1, NUMBERS), UNROLL_DATA, "the model reads 2 tokens per step");
+    CHECK_REFUSED(run_files(&f, STEPS, 2, NUMBERS - 1), UNROLL_DATA, "the model reads 3 numbers per step");
     unlink(f.in);
     unlink(f.out);
     unroll_model_free(f.model);

@@ -1,6 +1,6 @@
-/* What a child that fork() made can do with what its parent made: train and free sessions of several threads, with the
- * same bits; what it can't use is refused at once. Each child has an alarm: one that hangs is killed and counts as
- * failed. Usage: test_fork PLUGIN, that of tests/device */
+/* A child created by fork() can train and free its parent's sessions with several threads, with the same bits; what it
+ * cannot use is refused immediately. Each child has an alarm: one that hangs is killed and counts as failed. Usage:
+ * test_fork PLUGIN, that of tests/device */
 /* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/team.h"
 #include "comm/comm.h"
@@ -15,7 +15,7 @@ enum { SECONDS = 20, MAX = 3 };
 
 static int threads; /* of teams and sessions */
 
-/* The child ends here; in the parent, how many of its checks failed, or -1: it was killed. */
+/* Runs `work` in a child. Returns how many of its checks failed, or -1 if it was killed. */
 static int in_child(void (*work)(void *), void *arg)
 {
     int status = 0;
@@ -49,7 +49,7 @@ static void run_team(void *team)
 
 static void run_team_twice(void *team)
 {
-    CHECK_CHILD(run_team, team); /* of a process that has no threads of the team */
+    CHECK_CHILD(run_team, team); /* in a process without the team's threads */
     run_team(team);
     CHECK_CHILD(run_team, team);
     team_free(team);
@@ -90,11 +90,11 @@ static unroll_result step(struct training *t)
 {
     unroll_result result = {.size = sizeof result};
     unroll_batch batch = regression(&t->batch);
-    MUST(unroll_step(t->session, &batch, &t->rates, &result));
+    MUST(unroll_session_step(t->session, &batch, &t->rates, &result));
     return result;
 }
 
-static struct training training_of(unroll_spec spec)
+static struct training training_of(unroll_model_config spec)
 {
     struct training t = {.model = new_model(spec), .batch = draw(5), .rates = unroll_hyperparameters_default("adam")};
     t.session = open_threads(t.model, UNROLL_TRAIN);
@@ -110,7 +110,7 @@ static void step_alike(void *arg)
           result.loss, result.norm, t->next.loss, t->next.norm);
 }
 
-/* Goes on, forks itself, frees the session and trains with a new one. */
+/* Continues, forks again, frees the session and trains with a new one. */
 static void live_on(void *arg)
 {
     struct training *t = arg;
@@ -139,14 +139,14 @@ static void test_sessions(void)
     t.next = step(&same);
     CHECK_CHILD(live_on, &t);
     CHECK_CHILD(free_and_begin_anew, &t);
-    step_alike(&t); /* nothing of it is seen here */
+    step_alike(&t); /* not affected by the child */
     unroll_session_free(t.session);
     unroll_session_free(same.session);
     unroll_model_free(t.model);
     unroll_model_free(same.model);
 }
 
-/* ---- a fork while another thread trains ----------------------------------------------------- */
+/* ---- a fork while another thread is training ------------------------------------------------ */
 
 static atomic_bool stops;
 
@@ -156,13 +156,13 @@ static void *train_on(void *arg)
     return NULL;
 }
 
-/* Ends with 100 where the session was refused. */
+/* Exits with 100 if the session is refused. */
 static void look_at_session(void *arg)
 {
     struct training *t = arg;
     unroll_result result = {.size = sizeof result};
     unroll_batch batch = regression(&t->batch);
-    unroll_status status = unroll_step(t->session, &batch, &t->rates, &result);
+    unroll_status status = unroll_session_step(t->session, &batch, &t->rates, &result);
     if (status != UNROLL_OK)
         CHECK_REFUSED(status, UNROLL_UNSUPPORTED, "while another thread was in a call");
     free_and_begin_anew(t);
@@ -209,8 +209,8 @@ static void use_ranks(void *arg)
     struct world *w = arg;
     unroll_batch batch = regression(&w->rank[0].batch);
     double sum = 1;
-    CHECK_REFUSED(unroll_step(w->rank[0].session, &batch, &w->rank[0].rates, NULL), UNROLL_UNSUPPORTED,
-                  "forked from one");
+    CHECK_REFUSED(unroll_session_step(w->rank[0].session, &batch, &w->rank[0].rates, NULL), UNROLL_UNSUPPORTED,
+                  "forked from a process");
     CHECK_REFUSED(comm_send(w->comm[0], 1, 5, &sum, sizeof sum), UNROLL_UNSUPPORTED, "messages to other ranks");
     CHECK_REFUSED(unroll_comm_sum(w->comm[1], &sum, 1), UNROLL_UNSUPPORTED, "messages to other ranks");
     for (int i = 0; i < 2; i++) unroll_session_free(w->rank[i].session);
@@ -240,6 +240,7 @@ static void test_ranks(void)
 
 static char device[1024];
 
+/* Checks a child whose parent has opened a device: it is refused, but the CPU still works. */
 static void use_device(void *arg)
 {
     struct training *t = arg, own;
@@ -248,16 +249,17 @@ static void use_device(void *arg)
     int64_t forwards, updates;
     float number;
     unroll_batch batch = regression(&t->batch);
-    CHECK_REFUSED(unroll_step(t->session, &batch, &t->rates, NULL), UNROLL_UNSUPPORTED,
-                  "forked from one that had opened xla");
-    CHECK_REFUSED(unroll_read(t->session, "loss_sum", &number, 1), UNROLL_UNSUPPORTED, "opened xla");
+    CHECK_REFUSED(unroll_session_step(t->session, &batch, &t->rates, NULL), UNROLL_UNSUPPORTED,
+                  "forked from a process that had opened xla");
+    CHECK_REFUSED(unroll_session_read(t->session, "loss_sum", &number, 1), UNROLL_UNSUPPORTED, "opened xla");
     unroll_session_counters(t->session, &forwards, &updates);
     CHECK(forwards == 0 && updates == 0, "%lld forwards", (long long)forwards);
     unroll_session_free(t->session);
     CHECK_REFUSED(unroll_session_new(t->model, &c, &another), UNROLL_UNSUPPORTED, "opened xla");
-    own = training_of(vectors_spec()); /* on the processor all is well */
+    own = training_of(vectors_spec()); /* the CPU still works */
     c.machine.device = device;
-    CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED, "compute alike");
+    CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED,
+                  "which all of its sessions must use");
     free_and_begin_anew(&own);
     CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED, "opened an XLA plugin");
     unroll_model_free(own.model);
@@ -285,7 +287,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_fork PLUGIN\n");
         return 2;
     }
-    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, must run on all threads */
     for (threads = 1; threads <= MAX; threads++) {
         test_team();
         test_sessions();

@@ -1,5 +1,5 @@
-/* Many threads on however few processors: what 3 to 64 threads make has the bits of one thread, with rows or units
- * divided, in pieces of time and not; and what a session keeps grows with threads by their workspaces alone. */
+/* Many threads on any number of processors: 3 to 64 threads give the bits of one thread, with rows or units divided,
+ * with and without pieces of time. The memory of a session grows with threads only by their workspaces. */
 /* test: kinds=plain,long-memory */
 #include "piece_runs.h"
 

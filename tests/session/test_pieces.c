@@ -1,12 +1,13 @@
-/* Pieces of time: sessions that run pieces of a sequence at once give what sessions in one piece give. Cells whose
- * gates multiply no state: the same bits; others: within the tolerance; cells that never forget: the serial bits, by
- * repairs from piece to piece. Lengths, resets, carried states, both directions, layers, instruction sets, threads;
- * what is counted, what is refused, and when a session goes back to one piece. tests/session/mutate_pieces.sh breaks
- * it. */
+/* Pieces of time: sessions that run pieces of a sequence concurrently give the results of sessions in one piece. Cells
+ * whose gates multiply no state give the same bits, others agree within the tolerance, and cells that never forget give
+ * the serial bits, by repairs from piece to piece. Covers lengths, resets, carried states, both directions, layers,
+ * instruction sets, threads; counters, refusals, and when a session returns to one piece.
+ * tests/session/mutate_pieces.sh breaks it. */
 /* test: kinds=plain,long-memory */
 #include "piece_runs.h"
+#include "listed.h"
 
-/* ---- the serial answer ----------------------------------------------------------------- */
+/* ---- the serial results ---------------------------------------------------------------- */
 
 static void compare(const struct way *w, unroll_model *m, struct made serial, int pieces, int threads, const char *isa,
                     bool exact)
@@ -67,7 +68,7 @@ static void test_ways(void)
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) check_way(&near[i], false);
 }
 
-/* The bits of pieces are those of one piece, which are the same on all of them. */
+/* Pieces have the bits of one piece, which are the same on all instruction sets. */
 static void test_isas(void)
 {
     static const struct way ways[] = {WAY("paragru", 1, 0, 0, LONG, 1, 40, PLAIN),
@@ -77,7 +78,7 @@ static void test_isas(void)
         unroll_model *m = model_of(&ways[k]);
         struct made serial = run(m, &ways[k], 1, 1, "scalar", 1e-6f, NULL);
         struct made pieces = run(m, &ways[k], 5, 1, "scalar", 1e-6f, NULL);
-        for (int i = 0, available; (isa = unroll_isa_name(i, &available)); i++)
+        for (int i = 0, available; (isa = listed_isa(i, &available)); i++)
             for (int threads = 1; available && threads <= 3; threads++) {
                 struct made made = run(m, &ways[k], 5, threads, isa, 1e-6f, NULL);
                 CHECK(!memcmp(made.at, pieces.at, made.count * sizeof *made.at), "%s on %s, %d threads: other bits",
@@ -91,9 +92,9 @@ static void test_isas(void)
     }
 }
 
-/* ---- who never forgets ----------------------------------------------------------------- */
+/* ---- cells that never forget ----------------------------------------------------------- */
 
-/* Chaos: whatever differs once never meets again, so each piece is run again from the true state. */
+/* Chaos: a difference never disappears, so each piece is run again from the true state. */
 static void test_chaos(void)
 {
     static const struct way w = WAY("rnn", 1, 0, 0, 640, 1, WIDE, .gain = 3);
@@ -111,12 +112,13 @@ static void test_chaos(void)
     unroll_model_free(m);
 }
 
-/* An IndRNN that adds up, of u = 1, keeps all that entered: its pieces begin wrong, and stay so until they are told. */
+/* An IndRNN with u = 1 adds up everything that entered: its pieces begin with wrong states, which remain until they are
+ * corrected. */
 static void check_sums(const struct way *w)
 {
     unroll_model *m = model_of(w);
     for (int i = 0; i < unroll_model_parameters(m); i++) {
-        unroll_parameter q;
+        unroll_parameter q = {.size = sizeof q};
         MUST(unroll_model_parameter(m, i, &q));
         for (int k = 0; k < q.shape[0] * (q.rank > 1 ? q.shape[1] : 1); k++)
             q.data[k] = strstr(q.name, "vector") ? 1 : fabsf(q.data[k]);
@@ -136,7 +138,7 @@ static void test_sums(void)
     check_sums(&back);
 }
 
-/* After some runs that were repaired for longer than a piece a session goes on in one, with the serial bits. */
+/* After some runs with repairs longer than a piece, a session returns to one piece, with the serial bits. */
 static void test_going_back(void)
 {
     enum { STEPS_OF_CHAOS = 320, RUNS = 5 };
@@ -153,7 +155,7 @@ static void test_going_back(void)
         unroll_pieces counts = {.size = sizeof counts};
         for (int i = 0; i < RUNS; i++) {
             for (int j = 0; j < STEPS_OF_CHAOS * INPUT; j++) x[j] = (float)random_number(&seed);
-            MUST(unroll_forward(s, &batch));
+            MUST(unroll_session_forward(s, &batch));
         }
         MUST(unroll_session_pieces(s, &counts));
         CHECK(counts.in_order == (k == 0) && counts.runs == (k ? RUNS : 3), "%s: %d in one piece after %d runs",
@@ -163,7 +165,7 @@ static void test_going_back(void)
     }
 }
 
-/* ---- what is chosen, what is refused --------------------------------------------------- */
+/* ---- choices, refusals ----------------------------------------------------------------- */
 
 static void refuse(unroll_model *m, unroll_session_config c, unroll_status status, const char *words)
 {
@@ -194,20 +196,20 @@ static void test_requests(void)
     unroll_session_config c = config_of(UNROLL_INFER, 640, 1), with;
     c.machine.pieces = 10;
     with = c, with.machine.time_tolerance = 0;
-    refuse(lstm, with, UNROLL_UNSUPPORTED, "never forgets");
+    refuse(lstm, with, UNROLL_UNSUPPORTED, "never decays");
     with = c, with.machine.exact = 1;
-    refuse(lstm, with, UNROLL_UNSUPPORTED, "never forgets");
+    refuse(lstm, with, UNROLL_UNSUPPORTED, "never decays");
     with = c, with.machine.time_tolerance = -1;
     refuse(lstm, with, UNROLL_USAGE, "outside 0");
     with = c, with.machine.pieces = 11;
-    refuse(lstm, with, UNROLL_UNSUPPORTED, "fix: pieces = 10");
+    refuse(lstm, with, UNROLL_UNSUPPORTED, "fix: set pieces = 10");
     with = c, with.machine.pieces = 65;
     refuse(lstm, with, UNROLL_USAGE, "outside 1..64");
     with = c, with.machine.chunks = 2;
     refuse(lstm, with, UNROLL_UNSUPPORTED, "`chunks`");
-    unroll_stream_config stream = unroll_stream_default();
+    unroll_stream_config stream = unroll_stream_config_default();
     stream.machine.pieces = 2;
-    CHECK(unroll_stream_bytes(lstm, &stream) == 0 && strstr(unroll_last_error(), "a stream has"), "%s",
+    CHECK(unroll_stream_bytes(lstm, &stream) == 0 && strstr(unroll_last_error(), "a stream supports only"), "%s",
           unroll_last_error());
     for (int exact = 0; exact < 2; exact++) {
         with = c, with.machine.time_tolerance = 0, with.machine.exact = exact;

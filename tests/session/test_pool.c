@@ -1,9 +1,9 @@
-/* Pools over time as users meet them: what they give of ragged rows beside a plain formula, targets of one step, which
- * step of equals has the gradient, files, specifications, and what is refused. Their gradients and bits: tests/cases;
- * PyTorch's: tests/vectors. */
+/* Pools over time from the user's side: outputs for ragged rows compared with a plain formula, targets without a time
+ * axis, the step that gets the gradient among equal ones, files, specifications, and refusals. Their gradients and bits
+ * are tested in tests/cases, PyTorch's values in tests/vectors. */
 /* test: kinds=plain,long-memory */
 #include "fixture.h"
-#include "file/npy.h"
+#include "io/npy.h"
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ static unroll_model *pooled_network(void)
     layer[4].name = "head", layer[4].width = CLASSES, layer[4].sources = 3;
     for (int i = 0; i < 3; i++) layer[4].source[i] = 1 + i;
     network.input = INPUT, network.layer = layer, network.layers = 5, network.loss = "xent";
-    if (!MUST(unroll_network_new(&network, 5, &m)))
+    if (!MUST(unroll_model_from_network(&network, 5, &m)))
         abort();
     return m;
 }
@@ -39,11 +39,11 @@ static void draw_inputs(float *x, size_t count, uint64_t seed)
 
 /* ---- values ---------------------------------------------------------------------------- */
 
-/* Of unit k of row b, in double. */
+/* Computes unit k of row b in double. */
 static double plain(float y[T][B][WIDTH], int pool, int b, int k)
 {
     double sum = 0, max = -INFINITY;
-    const int n = lengths[b], last = k < UNITS ? n - 1 : 0; /* backward in time a row ends at its first step */
+    const int n = lengths[b], last = k < UNITS ? n - 1 : 0; /* the reverse direction of a row ends at its first step */
     for (int t = 0; t < n; t++) {
         sum += (double)y[t][b][k];
         max = fmax(max, (double)y[t][b][k]);
@@ -57,26 +57,28 @@ static void test_values(void)
     float x[T * B * INPUT], y[T][B][WIDTH], given[B][WIDTH], z[B][CLASSES];
     unroll_batch batch = {.size = sizeof batch, .inputs = x, .lengths = lengths};
     draw_inputs(x, T * B * INPUT, 1);
-    for (int b = 0; b < B; b++) /* nothing beyond a length is looked at */
+    for (int b = 0; b < B; b++) /* steps beyond a length are not read */
         for (int t = lengths[b]; t < T; t++) x[(t * B + b) * INPUT] = NAN;
     for (int chunks = 1; chunks <= 3; chunks++) {
         unroll_session_config c = config_of(UNROLL_INFER, T, B);
         c.lengths = 1, c.machine.chunks = chunks;
         unroll_session *s = open_with(m, c);
-        int shape[UNROLL_AXES];
-        MUST(unroll_forward(s, &batch));
-        MUST(unroll_read(s, "y.l0", &y[0][0][0], T * B * WIDTH));
+        unroll_buffer buffer = {.size = sizeof buffer};
+        MUST(unroll_session_forward(s, &batch));
+        MUST(unroll_session_read(s, "y.l0", &y[0][0][0], T * B * WIDTH));
         for (int pool = 0; pool < 3; pool++) {
             char name[8];
             double worst = 0;
             snprintf(name, sizeof name, "y.l%d", pool + 1);
-            MUST(unroll_read(s, name, &given[0][0], B * WIDTH));
+            MUST(unroll_session_read(s, name, &given[0][0], B * WIDTH));
             for (int b = 0; b < B; b++)
                 for (int k = 0; k < WIDTH; k++) worst = fmax(worst, fabs((double)given[b][k] - plain(y, pool, b, k)));
             CHECK(worst <= (pool == 1 ? 1e-7 : 0), "%s, %d chunks: off by %g", pools[pool], chunks, worst);
         }
-        CHECK(unroll_shape(s, "z", shape) == 2 && shape[0] == B && shape[1] == CLASSES, "of z");
-        MUST(unroll_read(s, "z", &z[0][0], B * CLASSES));
+        CHECK(unroll_session_find(s, "z", &buffer) && buffer.rank == 2 && buffer.shape[0] == B &&
+                  buffer.shape[1] == CLASSES,
+              "of z");
+        MUST(unroll_session_read(s, "z", &z[0][0], B * CLASSES));
         unroll_session_free(s);
     }
     unroll_model_free(m);
@@ -84,7 +86,8 @@ static void test_values(void)
 
 /* ---- targets, counts ------------------------------------------------------------------- */
 
-/* Each sequence counts once, those of length 0 and with the target -1 don't; a whole batch without lengths does. */
+/* Each sequence counts once, except those of length 0 and those with the target -1; without lengths, the whole batch
+ * counts. */
 static void test_targets(void)
 {
     static const int32_t targets[B] = {0, 1, 2, -1, 1};
@@ -101,14 +104,14 @@ static void test_targets(void)
         unroll_session *s = open_with(m, c);
         double first = 0;
         for (int i = 0; i < 60; i++) {
-            MUST(unroll_step(s, &batch, &rates, &result));
+            MUST(unroll_session_step(s, &batch, &rates, &result));
             first = i ? first : result.loss;
         }
         CHECK(result.weight == (ragged ? 3 : 4), "%g sequences count", result.weight);
         CHECK(result.loss < first / 2, "the loss went from %g to %g", first, result.loss);
         int32_t wrong[B] = {0, 7, 0, 0, CLASSES};
         batch.targets = wrong;
-        CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_DATA,
+        CHECK_REFUSED(unroll_session_forward(s, &batch), UNROLL_DATA,
                       ragged ? "targets[t=0, row=4] = 3 is outside -1..2" : "targets[t=0, row=1] = 7");
         unroll_session_free(s);
     }
@@ -124,12 +127,12 @@ static unroll_model *lone_pool(const char *pool)
     unroll_model *m = NULL;
     layer.kind = "pool", layer.name = "answer", layer.pool = pool;
     network.input = 2, network.layer = &layer, network.layers = 1;
-    if (!MUST(unroll_network_new(&network, 1, &m)))
+    if (!MUST(unroll_model_from_network(&network, 1, &m)))
         abort();
     return m;
 }
 
-/* Of equal maxima the first step has the gradient, and no step beyond the length has any. */
+/* Among equal maxima the first step has the gradient; steps beyond the length have none. */
 static void test_ties(void)
 {
     enum { STEPS_ = 6, ROWS_ = 2 };
@@ -149,17 +152,17 @@ static void test_ties(void)
             float dx[STEPS_][ROWS_][2];
             c.lengths = c.input_gradient = 1, c.machine.chunks = chunks;
             unroll_session *s = open_with(m, c);
-            MUST(unroll_forward(s, &batch));
-            MUST(unroll_write(s, "d.z", dz, ROWS_ * 2));
-            MUST(unroll_backward(s));
-            MUST(unroll_read(s, "d.x", &dx[0][0][0], STEPS_ * ROWS_ * 2));
+            MUST(unroll_session_forward(s, &batch));
+            MUST(unroll_session_write(s, "d.z", dz, ROWS_ * 2));
+            MUST(unroll_session_backward(s));
+            MUST(unroll_session_read(s, "d.x", &dx[0][0][0], STEPS_ * ROWS_ * 2));
             CHECK(!memcmp(dx, want[pool], sizeof dx), "%s, %d chunks: the gradient", pools[pool], chunks);
             unroll_session_free(s);
             unroll_model_free(m);
         }
 }
 
-/* A row that starts from the states that the last run left is pooled over the steps of its own run. */
+/* A row that starts from the states of the last run is pooled only over the steps of its own run. */
 static void test_stateful(void)
 {
     unroll_model *m = lone_pool("mean");
@@ -169,10 +172,10 @@ static void test_stateful(void)
     float z[2];
     c.stateful = 1;
     unroll_session *s = open_with(m, c);
-    MUST(unroll_forward(s, &batch));
+    MUST(unroll_session_forward(s, &batch));
     batch.inputs = more;
-    MUST(unroll_forward(s, &batch));
-    MUST(unroll_read(s, "z", z, 2));
+    MUST(unroll_session_forward(s, &batch));
+    MUST(unroll_session_read(s, "z", z, 2));
     CHECK(z[0] == 15 && z[1] == 0, "%g %g", (double)z[0], (double)z[1]);
     unroll_session_free(s);
     unroll_model_free(m);
@@ -180,17 +183,17 @@ static void test_stateful(void)
 
 /* ---- descriptions ---------------------------------------------------------------------- */
 
-/* Files of other tools: ONNX has them (its numbers: tests/file/check_onnx_live.py), a state_dict has nothing of them.
- */
+/* Files of other tools: ONNX has pools (its values: tests/file/check_onnx_live.py), a state_dict does not contain
+ * them. */
 static void check_exports(unroll_model *m, const char *folder, const char *pool)
 {
     static const char *const formats[] = {"onnx", "torch"};
     char path[300];
     for (int i = 0; i < 2; i++) {
-        unroll_export_config config = unroll_export_default();
+        unroll_export_config config = unroll_export_config_default();
         config.format = formats[i];
         snprintf(path, sizeof path, "%s/x.%s", folder, i ? "safetensors" : "onnx");
-        CHECK(unroll_export(m, path, &config) == UNROLL_OK, "%s, %s: %s", pool ? pool : "none", formats[i],
+        CHECK(unroll_model_export(m, path, &config) == UNROLL_OK, "%s, %s: %s", pool ? pool : "none", formats[i],
               unroll_last_error());
     }
 }
@@ -202,13 +205,13 @@ static void test_specs(const char *folder)
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     for (int i = 0; i < 5; i++)
         for (int headed = 0; headed < 2; headed++) {
-            unroll_spec spec = vectors_spec(), found;
+            unroll_model_config spec = vectors_spec(), found = {.size = sizeof found};
             unroll_model *m = NULL, *loaded = NULL;
             spec.pool = all[i], spec.bidirectional = 1, spec.dropout = 0.5f;
             if (!headed)
                 spec.output = 0, spec.loss = NULL;
             if (all[i] && strchr(all[i], '+') && !headed) {
-                CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "2 answers of a sequence");
+                CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "makes 2 outputs");
                 continue;
             }
             m = new_model(spec);
@@ -216,29 +219,29 @@ static void test_specs(const char *folder)
             check_exports(m, folder, all[i]);
             MUST(unroll_model_load(path, &loaded));
             for (int k = 0; k < 2; k++)
-                CHECK(unroll_model_spec(k ? loaded : m, &found) && found.output == spec.output && found.layers == 2 &&
+                CHECK(unroll_model_stack(k ? loaded : m, &found) && found.output == spec.output && found.layers == 2 &&
                           !strcmp(found.pool ? found.pool : "none", all[i] ? all[i] : "none"),
                       "%s comes back", all[i] ? all[i] : "none");
             unroll_model_free(loaded);
             unroll_model_free(m);
         }
     unroll_model *m = pooled_network();
-    unroll_spec found;
-    unroll_layer layer;
-    CHECK(!unroll_model_spec(m, &found), "three pools are no stack");
+    unroll_model_config found = {.size = sizeof found};
+    unroll_layer layer = {.size = sizeof layer};
+    CHECK(!unroll_model_stack(m, &found), "three pools are no stack");
     MUST(unroll_model_layer(m, 2, &layer));
     CHECK(!strcmp(layer.kind, "pool") && !strcmp(layer.pool, "mean") && layer.width == WIDTH, "a layer comes back");
     unroll_model_free(m);
 }
 
-/* An array of the answers has no axis of steps. */
+/* The output array has no time axis. */
 static void test_arrays(const char *folder)
 {
     unroll_model *m = pooled_network();
     char from[300], to[300];
     float x[T * INPUT];
     struct npz *file = NULL;
-    unroll_arrays_config config = unroll_arrays_default();
+    unroll_run_config config = unroll_run_config_default();
     snprintf(from, sizeof from, "%s/x.npy", folder);
     snprintf(to, sizeof to, "%s/y.npz", folder);
     draw_inputs(x, T * INPUT, 3);
@@ -248,7 +251,7 @@ static void test_arrays(const char *folder)
         if (single)
             v.rank = 2, v.shape[1] = INPUT;
         MUST(npy_write(from, &v));
-        MUST(unroll_run(m, from, to, &config));
+        MUST(unroll_model_run(m, from, to, &config));
         MUST(npz_open(to, &file));
         const struct tensor_view *y = npz_find(file, "y"), *pooled = npz_find(file, "y.mean");
         CHECK(y && y->rank == 2 - single && y->shape[0] == (single ? CLASSES : 1) && y->shape[!single] == CLASSES,
@@ -271,67 +274,76 @@ static void test_refusals(void)
     for (int i = 0; i < 3; i++) layer[i].name = i == 0 ? "a" : i == 1 ? "b" : "c";
     layer[0].kind = "gru", layer[0].width = UNITS, layer[2].width = 2;
     layer[1].kind = "pool";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE,
-                  "layer 1: there is no pool ''; fix: last, mean or");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "layer 1: there is no pool ''; fix: choose one of last, mean");
     layer[1].pool = "sum";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no pool 'sum'");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "no pool 'sum'");
     layer[1].pool = "max", layer[1].width = 3;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "fix: width = 4, or 0");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "fix: set width = 4, or 0");
     layer[1].width = 0, layer[1].activation = "relu";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'activation' is for dense layers");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "'activation' is supported only for dense layers");
     layer[1].activation = NULL, layer[1].bidirectional = 1;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'bidirectional' is for recurrent layers");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "'bidirectional' is supported only for recurrent layers");
     layer[1].bidirectional = 0, layer[2].kind = "lstm";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "fix: the pool behind the recurrent layers");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "fix: put the pool after the recurrent layers");
     layer[2].kind = "pool", layer[2].pool = "mean", layer[2].width = 0;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "a pool before it has left one");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "an earlier pool has reduced them to one");
     layer[2].kind = "dense", layer[2].width = 2;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'pool' is for pool layers");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "'pool' is supported only for pool layers");
     layer[2].pool = NULL, layer[2].sources = 2, layer[2].source[0] = 0, layer[2].source[1] = 1;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 2 reads every step of layer 0 beside");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "layer 2 reads every step of layer 0 together");
     layer[2].source[0] = 1, layer[2].source[1] = -1;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 2 reads every step of layer -1 beside");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "layer 2 reads every step of layer -1 together");
     layer[0].pool = "max";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 0: 'pool' is for pool layers");
-    unroll_spec spec = vectors_spec();
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE,
+                  "layer 0: 'pool' is supported only for pool layers");
+    unroll_model_config spec = vectors_spec();
     spec.pool = "median";
-    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "no pool 'median'; fix: last, mean, max or mean+max");
+    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE,
+                  "no pool 'median'; fix: choose one of last, mean, max, mean+max");
     spec.pool = "mean+max", spec.layers = 64;
-    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "this one 67 with its pool and head; fix: layers = 62");
-    unroll_stream_config stream = unroll_stream_default();
+    CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE,
+                  "this one has 67 with its pool and head; fix: set layers = 62");
+    unroll_stream_config stream = unroll_stream_config_default();
     m = pooled_network();
     CHECK(!unroll_stream_bytes(m, &stream) && strstr(unroll_last_error(), "bidirectional"), "'%s'",
           unroll_last_error());
     unroll_session_config c = config_of(UNROLL_INFER, T, B);
     c.resets = 1;
-    CHECK_REFUSED(unroll_session_new(m, &c, &s), UNROLL_UNSUPPORTED, "fix: a row for each sequence, with `lengths`");
+    CHECK_REFUSED(unroll_session_new(m, &c, &s), UNROLL_UNSUPPORTED, "fix: use one row per sequence, with `lengths`");
     unroll_model_free(m);
 }
 
-/* What wants an answer for each step. */
+/* Functions that need an output for each step. */
 static void test_texts(const char *folder)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_dataset *text = NULL;
     unroll_model *m = NULL;
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     char path[300];
     snprintf(path, sizeof path, "%s/text.txt", folder);
     FILE *file = fopen(path, "w");
     for (int i = 0; file && i < 50; i++) fputs("one answer for all of it\n", file);
-    if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_data_open(path, NULL, &text)))
+    if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_dataset_open(path, NULL, &text)))
         return;
     spec.hidden = UNITS, spec.pool = "max";
-    CHECK_REFUSED(unroll_task_network("lm", NULL, text, &spec, NULL), UNROLL_USAGE, "pool");
+    CHECK_REFUSED(unroll_task_configure("lm", NULL, text, &spec, NULL), UNROLL_USAGE, "pool");
     spec.pool = NULL;
-    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    MUST(unroll_task_configure("lm", NULL, text, &spec, NULL));
     spec.pool = "max";
     m = new_model(spec);
     MUST(unroll_model_set_schema(m, "lm", NULL, text));
-    CHECK_REFUSED(unroll_evaluate(m, text, NULL, &found, NULL), UNROLL_USAGE, "one prediction for each sequence");
-    CHECK(!unroll_can_sample(m) && strstr(unroll_last_error(), "a model with a pool"), "'%s'", unroll_last_error());
+    CHECK_REFUSED(unroll_model_evaluate(m, text, NULL, &found, NULL), UNROLL_USAGE, "one prediction for each sequence");
+    CHECK(!unroll_model_can_sample(m) && strstr(unroll_last_error(), "a model with a pool"), "'%s'",
+          unroll_last_error());
     unroll_model_free(m);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
 }
 
 int main(void)

@@ -1,8 +1,7 @@
-/* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and
- * the weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs
- * with the argument "all"; one of 8 ranks alone with "quick". Whole arrays are read back and written from every rank.
- * "mpi DEVICE": this process is one of those that mpirun started, each with the device; the one process it is compared
- * with has the CPU. */
+/* Sessions on meshes of up to 8 ranks, which are threads here: every pair of options is trained for three updates and
+ * the weights are compared with those of one process; in exact mode bit for bit. "all": all combinations of meshes and
+ * pairs; "quick": only one mesh of 8 ranks. Whole arrays are read and written on every rank. "mpi DEVICE": this process
+ * is one of those that mpirun started, each with the device; the reference process uses the CPU. */
 /* test: kinds=plain,long-memory,long-thread; args-memory=quick; args-thread=quick; seconds=30 */
 #include "base/status.h"
 #include "comm/comm.h"
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, DAYS = 5, WIDTH = 9, UPDATES = 3 };
-enum { RANKS_MAX = 8, MAX_WEIGHTS = 8192 };
+enum { WORLD_MAX = 8, MAX_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
 
@@ -36,8 +35,8 @@ enum option {
     PROJECTED,
     COLUMNS,
     OPTIONS,
-    LIKELIHOOD = OPTIONS, /* these on a few meshes alone; of numbers, with REGRESSION: two results for a target */
-    SOFT,                 /* classes with weights, and smoothing */
+    LIKELIHOOD = OPTIONS, /* on a few meshes only; of numbers, with REGRESSION: two outputs for a target */
+    SOFT,                 /* class weights and label smoothing */
     MODULE                /* that updates its own weights */
 };
 static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",      "ragged",
@@ -52,10 +51,10 @@ struct way {
     unsigned options; /* 1 << enum option */
     unroll_split mesh;
     int exact;                    /* 0, or the number of shards */
-    int updates, chunks, threads; /* 0: UPDATES, and what the options say */
-    int shards;                   /* without exact */
-    const char *device;           /* of the ranks, NULL: the CPU */
-    const char *cell;             /* NULL: what the options say */
+    int updates, chunks, threads; /* 0: UPDATES, or as in the options */
+    int shards;                   /* if not exact */
+    const char *device;           /* of the ranks; NULL: the CPU */
+    const char *cell;             /* NULL: as in the options */
     int steps;                    /* 0: STEPS */
 };
 
@@ -64,9 +63,10 @@ static int has(const struct way *w, enum option option) { return w->options >> o
 static const unroll_input columns[] = {
     {sizeof *columns, "word", SYMBOLS, 3}, {sizeof *columns, NULL, 0, WIDTH}, {sizeof *columns, "day", DAYS, 4}};
 
-static unroll_spec spec_of(const struct way *w)
+/* Returns the model for a test's properties. */
+static unroll_model_config spec_of(const struct way *w)
 {
-    unroll_spec s = unroll_spec_default();
+    unroll_model_config s = unroll_model_config_default();
     s.cell = w->cell ? w->cell : has(w, GRU) ? "gru-before" : "lstm";
     s.projection = has(w, PROJECTED) ? PROJECTION : 0;
     s.layers = has(w, THREE_LAYERS) ? 3 : 2;
@@ -85,9 +85,10 @@ static unroll_spec spec_of(const struct way *w)
     return s;
 }
 
+/* Returns the session for a test's properties. */
 static unroll_session_config config_of(const struct way *w)
 {
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     static const float weights[SYMBOLS] = {1, 0.5f, 2, 0, 1.25f, 3, 0.75f};
     c.mode = has(w, MODULE) ? UNROLL_MODULE : UNROLL_TRAIN;
     c.updates = has(w, MODULE);
@@ -127,6 +128,7 @@ static unsigned draw(unsigned *state)
     return *state >> 8;
 }
 
+/* Fills a random batch that has all arrays a test's properties need. */
 static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned seed)
 {
     unsigned state = seed * 7919u + 1;
@@ -172,7 +174,7 @@ struct outcome {
 
 static void gather_weights(unroll_model *m, struct outcome *o)
 {
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         unroll_model_parameter(m, i, &p);
         size_t n = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
@@ -188,16 +190,17 @@ static unroll_status take_outcome(unroll_status status, const unroll_result *res
     return status;
 }
 
-/* A module's: of the sum of z^2 / 8. */
+/* Writes the slopes of a module with the loss sum of z^2 / 8. */
 static unroll_status write_slopes(unroll_session *s)
 {
     float z[STEPS * ROWS * SYMBOLS];
     const size_t count = sizeof z / sizeof *z;
-    unroll_status status = unroll_read(s, "z", z, count);
+    unroll_status status = unroll_session_read(s, "z", z, count);
     for (size_t i = 0; i < count; i++) z[i] /= 4;
-    return status == UNROLL_OK ? unroll_write(s, "d.z", z, count) : status;
+    return status == UNROLL_OK ? unroll_session_write(s, "d.z", z, count) : status;
 }
 
+/* Runs one update by a single call or by separate ones, depending on the seed. */
 static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
 {
     static _Thread_local struct numbers numbers;
@@ -206,25 +209,25 @@ static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
     unroll_status status = UNROLL_OK;
     rates.learning_rate = 0.01;
     rates.clip = 0.3;
-    bool apart = seed % 2; /* sums after backward, or inside the last one */
+    bool apart = seed % 2; /* sums after backward, or overlapped with the last one */
     for (int i = 0, last = has(o->way, ACCUMULATE); i <= last && status == UNROLL_OK; i++) {
         unroll_batch batch = make_batch(o->way, &numbers, 10 * seed + (unsigned)i);
         if (i == last && !apart && !has(o->way, MODULE))
-            return take_outcome(unroll_step(s, &batch, &rates, &result), &result, o);
-        status = unroll_forward(s, &batch);
+            return take_outcome(unroll_session_step(s, &batch, &rates, &result), &result, o);
+        status = unroll_session_forward(s, &batch);
         if (status == UNROLL_OK && has(o->way, MODULE))
             status = write_slopes(s);
         if (status == UNROLL_OK)
-            status = unroll_backward(s);
+            status = unroll_session_backward(s);
         if (seed == 1 && o->comm && comm_rank(o->comm) == 1)
-            usleep(300); /* somebody is late */
+            usleep(300); /* one rank is late */
     }
     if (status == UNROLL_OK)
-        status = unroll_update(s, &rates, &result);
+        status = unroll_session_update(s, &rates, &result);
     return take_outcome(status, &result, o);
 }
 
-/* Losses of a session that evaluates beside the one that trains. */
+/* Computes losses with a session that evaluates while another one trains. */
 static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct outcome *o)
 {
     static _Thread_local struct numbers numbers;
@@ -239,26 +242,27 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
     if (status != UNROLL_OK)
         return status;
     unroll_batch batch = make_batch(o->way, &numbers, 99);
-    status = unroll_forward(s, &batch);
+    status = unroll_session_forward(s, &batch);
     if (status == UNROLL_OK)
-        status = unroll_loss_result(s, &result);
+        status = unroll_session_result(s, &result);
     o->validation = result.loss;
     unroll_session_free(s);
     return status;
 }
 
-/* Of one more backward, without an update. */
+/* Reads the input gradient of one more backward, without an update. */
 static unroll_status read_input_gradient(unroll_session *s, struct outcome *o)
 {
     static _Thread_local struct numbers numbers;
     unroll_batch batch = make_batch(o->way, &numbers, 77);
-    o->inputs_count = unroll_count(s, "d.x");
-    unroll_status status = unroll_forward(s, &batch);
+    o->inputs_count = unroll_session_count(s, "d.x");
+    unroll_status status = unroll_session_forward(s, &batch);
     if (status == UNROLL_OK)
-        status = unroll_backward(s);
-    return status == UNROLL_OK ? unroll_read(s, "d.x", o->inputs, o->inputs_count) : status;
+        status = unroll_session_backward(s);
+    return status == UNROLL_OK ? unroll_session_read(s, "d.x", o->inputs, o->inputs_count) : status;
 }
 
+/* Trains on a rank and stores everything that is compared. */
 static unroll_status train(unroll_model *m, struct outcome *o)
 {
     unroll_session_config c = config_of(o->way);
@@ -273,13 +277,13 @@ static unroll_status train(unroll_model *m, struct outcome *o)
     for (unsigned i = 0; i < updates && status == UNROLL_OK; i++) status = update(s, o, i);
     if (status == UNROLL_OK)
         status = evaluate(m, c, o);
-    o->states_count = unroll_count(s, "h0.l1");
+    o->states_count = unroll_session_count(s, "h0.l1");
     if (status == UNROLL_OK && has(o->way, CARRY))
-        status = unroll_read(s, "h0.l1", o->states, o->states_count);
-    if (status == UNROLL_OK && has(o->way, CARRY)) /* back again: nothing may change */
-        status = unroll_write(s, "h0.l1", o->states, o->states_count);
+        status = unroll_session_read(s, "h0.l1", o->states, o->states_count);
+    if (status == UNROLL_OK && has(o->way, CARRY)) /* written back: nothing may change */
+        status = unroll_session_write(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, CARRY))
-        status = unroll_read(s, "h0.l1", o->states, o->states_count);
+        status = unroll_session_read(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, REGRESSION))
         status = read_input_gradient(s, o);
     if (status == UNROLL_OK)
@@ -292,7 +296,7 @@ static unroll_status train(unroll_model *m, struct outcome *o)
 static void *run_rank(void *arg)
 {
     struct outcome *o = arg;
-    unroll_spec spec = spec_of(o->way);
+    unroll_model_config spec = spec_of(o->way);
     unroll_model *m;
     o->status = unroll_model_new(&spec, 3, &m);
     if (o->status == UNROLL_OK) {
@@ -304,7 +308,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* ---- a mesh against one process -------------------------------------------------------- */
+/* ---- meshes compared with one process -------------------------------------------------- */
 
 static double difference(const float *a, const float *b, size_t n, size_t *different)
 {
@@ -347,7 +351,7 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
           serial->norm, o->validation, serial->validation);
 }
 
-static struct outcome serial, rank[RANKS_MAX];
+static struct outcome serial, rank[WORLD_MAX];
 
 static bool run_serial(const struct way *w, char *what, size_t size)
 {
@@ -360,8 +364,8 @@ static bool run_serial(const struct way *w, char *what, size_t size)
 static void check_way(const struct way *w)
 {
     char what[256];
-    pthread_t thread[RANKS_MAX];
-    unroll_comm *comm[RANKS_MAX];
+    pthread_t thread[WORLD_MAX];
+    unroll_comm *comm[WORLD_MAX];
     int ranks = w->mesh.batch * w->mesh.layer * w->mesh.hidden;
     if (!run_serial(w, what, sizeof what) ||
         !CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
@@ -376,13 +380,13 @@ static void check_way(const struct way *w)
     comm_threads_free(comm, ranks);
 }
 
-/* Regression has no embedding to tie, and of the cells here the LSTM alone a projection. */
+/* Regression has no embedding to tie, and only the LSTM has a projection among the cells here. */
 static bool makes_sense(enum option a, enum option b)
 {
     return !(a == TIED && (b == REGRESSION || b == COLUMNS)) && !(a == GRU && b == PROJECTED);
 }
 
-/* Every pair on some meshes, taken in turn, or on all; exact wherever it can be. */
+/* Every pair on some meshes in turn, or on all; exact where possible. */
 static void check_pairs(bool all)
 {
     int turn = 0, step = all ? 1 : 5;
@@ -408,7 +412,7 @@ static void check_losses(void)
                 check_way(&(struct way){.options = options[i], .mesh = meshes[mesh], .exact = exact});
 }
 
-/* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
+/* Long enough that a single different bit would spread: ragged rows, chunks of steps or of rows. */
 static void check_many_updates(bool quick)
 {
     static const unroll_split some[] = {{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1},
@@ -435,10 +439,11 @@ struct refusal {
     char error[512];
 };
 
+/* Opens a session on a rank and stores the status and message. */
 static void *refuse_rank(void *arg)
 {
     struct refusal *r = arg;
-    unroll_spec spec = spec_of(r->way);
+    unroll_model_config spec = spec_of(r->way);
     unroll_session_config c = config_of(r->way);
     unroll_model *m;
     unroll_session *s;
@@ -455,13 +460,13 @@ static void *refuse_rank(void *arg)
     return NULL;
 }
 
-/* All ranks hear the same. The last one begins in its own way. */
+/* All ranks get the same error. The last one has a different configuration. */
 static void check_refused(const struct way *w, const struct way *last, int ranks, unroll_status status,
                           const char *word)
 {
-    struct refusal r[RANKS_MAX];
-    pthread_t thread[RANKS_MAX];
-    unroll_comm *comm[RANKS_MAX];
+    struct refusal r[WORLD_MAX];
+    pthread_t thread[WORLD_MAX];
+    unroll_comm *comm[WORLD_MAX];
     if (!CHECK(comm_threads_new(ranks, 5, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int i = 0; i < ranks; i++) {
@@ -495,7 +500,7 @@ static void check_here(const struct way *w, unroll_comm *comm)
     check_rank(&serial, &rank[here], what);
 }
 
-/* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
+/* Rank 0 prints the line of counts: its own checks, and one more for the failures of the others. */
 static int run_processes(const char *device)
 {
     unroll_comm *comm;
@@ -530,7 +535,7 @@ int main(int count, char **words)
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));
     check_all_refused(&(struct way){.mesh = {2, 1, 1}}, 3, UNROLL_USAGE, "3 were started");
-    check_all_refused(&(struct way){.mesh = {1, 4, 1}}, 4, UNROLL_UNSUPPORTED, "more stages");
+    check_all_refused(&(struct way){.mesh = {1, 4, 1}}, 4, UNROLL_UNSUPPORTED, "more than the 3 layers");
     check_all_refused(&(struct way){.options = 1u << PROJECTED, .mesh = {1, 1, 2}, .exact = 4}, 2, UNROLL_UNSUPPORTED,
                       "exact");
     check_all_refused(&(struct way){.mesh = {4, 1, 1}, .exact = 3}, 4, UNROLL_UNSUPPORTED, "fewer ranks");

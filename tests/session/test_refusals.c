@@ -1,4 +1,4 @@
-/* Everything that models and sessions refuse, and in which words; a refusal leaves nothing behind. */
+/* Everything that models and sessions refuse, with the messages; a refusal leaks nothing. */
 /* test: kinds=plain,long-memory */
 #include "session/fixture.h"
 #include "base/memory.h"
@@ -33,10 +33,10 @@ static void check_one_type_of_weights(void)
     unroll_model_free(m);
 }
 
-/* Sums of int8 must fit. */
+/* Sums of int8 must not overflow. */
 static void check_wide_int8(void)
 {
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     spec.input = 131065;
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, 1, 1);
@@ -51,14 +51,14 @@ static void check_refused_configs(void)
 {
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = NULL;
-    CHECK_REFUSED(unroll_session_new(m, NULL, &s), UNROLL_USAGE, "unroll_session_default");
+    CHECK_REFUSED(unroll_session_new(m, NULL, &s), UNROLL_USAGE, "unroll_session_config_default");
 #define REFUSED_WITH(field, value, status, words)                           \
     do {                                                                    \
         unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);     \
         c.field = value;                                                    \
         refuse_config(m, c, status, words, __LINE__);                       \
     } while (0)
-    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_session_default");
+    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_session_config_default");
     REFUSED_WITH(machine.size, 0, UNROLL_USAGE, "unroll_machine_default");
     REFUSED_WITH(machine.exact, -1, UNROLL_USAGE, "exact = -1");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
@@ -77,8 +77,8 @@ static void check_refused_configs(void)
     REFUSED_WITH(machine.device, "cpu:1", UNROLL_USAGE, "device cpu:1");
     REFUSED_WITH(machine.isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
     REFUSED_WITH(machine.dtype, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
-    REFUSED_WITH(machine.dtype, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
-    REFUSED_WITH(machine.dtype, "int8", UNROLL_UNSUPPORTED, "fp32 weights alone");
+    REFUSED_WITH(machine.dtype, "bf16", UNROLL_UNSUPPORTED, "gradients require fp32 weights");
+    REFUSED_WITH(machine.dtype, "int8", UNROLL_UNSUPPORTED, "gradients require fp32 weights");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "no optimizer 'newton'");
     REFUSED_WITH(optimizer, NULL, UNROLL_USAGE, "no optimizer ''");
 #undef REFUSED_WITH
@@ -88,29 +88,29 @@ static void check_refused_configs(void)
     refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
     c = config_of(UNROLL_TRAIN, 65, ROWS);
     c.machine.checkpoint_time = 1;
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "sums of 2 steps", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "weight gradients over 2 steps", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
     c.stateful = 1;
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "cannot be stateful", __LINE__);
     c.machine.dtype = "int8";
     c.stateful = 0;
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "fp32 weights alone", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "gradients require fp32 weights", __LINE__);
     c.mode = UNROLL_EVAL;
     c.machine.precision = "fp64";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "single precision", __LINE__);
     c.machine.precision = "bf16";
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "rounds weights in fp32", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "requires weights in fp32", __LINE__);
     c.machine.dtype = NULL;
     c.machine.isa = "scalar";
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "multiply no bf16", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "cannot multiply bf16", __LINE__);
     c.mode = UNROLL_TRAIN;
     c.machine.isa = NULL;
     c.machine.exact = 2;
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "goes neither", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "cannot be combined", __LINE__);
     unroll_model_free(m);
     check_one_type_of_weights();
     check_wide_int8();
-    unroll_spec bare = vectors_spec();
+    unroll_model_config bare = vectors_spec();
     bare.loss = NULL;
     m = new_model(bare);
     refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_USAGE, "no loss", __LINE__);
@@ -121,10 +121,10 @@ static void check_refused_configs(void)
 static void check_refused_specs(void)
 {
     unroll_model *m = NULL;
-    CHECK_REFUSED(unroll_model_new(NULL, 1, &m), UNROLL_USAGE, "unroll_spec_default");
-    unroll_spec s = vectors_spec();
+    CHECK_REFUSED(unroll_model_new(NULL, 1, &m), UNROLL_USAGE, "unroll_model_config_default");
+    unroll_model_config s = vectors_spec();
     s.size = 1;
-    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "unroll_spec_default");
+    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "unroll_model_config_default");
     s = vectors_spec();
     s.cell = "lstn";
     CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
@@ -135,18 +135,20 @@ static void check_refused_specs(void)
     CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "dropout");
     CHECK(!m, "a refused model is not made");
     m = new_model(vectors_spec());
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     unroll_model *text = new_model(tokens_spec());
     const char *symbols[SYMBOLS] = {"a", "b", "c", "d", "e", "f", "\xff"};
-    CHECK_REFUSED(model_set_vocabulary(text, symbols, SYMBOLS), UNROLL_DATA, "token 6 is not UTF-8");
+    CHECK_REFUSED(model_set_vocabulary(text, symbols, SYMBOLS), UNROLL_DATA, "token 6 is not valid UTF-8");
     CHECK(!unroll_model_vocabulary(text), "a model that no file could hold");
     unroll_model_free(text);
+    CHECK_REFUSED(unroll_model_parameter(m, 0, &(unroll_parameter){.rank = 1}), UNROLL_USAGE,
+                  "size = 0 of unroll_parameter is wrong; fix: start from");
     CHECK_REFUSED(unroll_model_parameter(m, -1, &p), UNROLL_USAGE, "no parameter -1");
     CHECK_REFUSED(unroll_model_parameter(m, unroll_model_parameters(m), &p), UNROLL_USAGE, "no parameter");
     unroll_model_free(m);
 }
 
-/* Each array that is needed and absent, or given and not needed. */
+/* Each array that is needed and missing, or given and not needed. */
 static void check_refused_arrays(void)
 {
     struct arrays a = draw(1);
@@ -156,7 +158,7 @@ static void check_refused_arrays(void)
     do {                                                                    \
         unroll_batch b = make(&a);                                          \
         b.field = value;                                                    \
-        CHECK_REFUSED(unroll_forward(s, &b), UNROLL_USAGE, words);                \
+        CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_USAGE, words);                \
     } while (0)
     REFUSED_BATCH(regression, inputs, NULL, "no inputs");
     REFUSED_BATCH(regression, target_values, NULL, "no target_values");
@@ -183,11 +185,11 @@ static void check_refused_arrays(void)
 #undef REFUSED_BATCH
 }
 
-/* A loss that has no value for a target says so, but not beyond the length of a row; and its last layer is linear. */
+/* A loss without a value for a target reports it, except beyond the length of a row; and its last layer is linear. */
 static void check_refused_targets(const char *loss, float wrong, const char *words)
 {
     struct arrays a = draw(1);
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     unroll_layer layer = unroll_layer_default();
     unroll_network network = unroll_network_default();
     unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
@@ -197,21 +199,21 @@ static void check_refused_targets(const char *loss, float wrong, const char *wor
     spec.loss = loss, c.lengths = 1, b.lengths = lengths;
     unroll_session *s = open_with(m = new_model(spec), c);
     for (int i = 0; i < STEPS * ROWS; i++) a.values[i] = (float)(i % 2);
-    CHECK(unroll_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
+    CHECK(unroll_session_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
     a.values[5 * ROWS + 1] = wrong;
-    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, words);
+    CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_DATA, words);
     a.values[5 * ROWS + 1] = INFINITY;
-    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=1, 0] is infinite");
+    CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=1, 0] is infinite");
     lengths[1] = STEPS - 1;
-    CHECK(unroll_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
+    CHECK(unroll_session_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
     unroll_session_free(s);
     unroll_model_free(m);
     layer.kind = "dense", layer.name = "head", layer.width = 1, layer.activation = "tanh";
     network.layer = &layer, network.layers = 1, network.input = INPUT, network.loss = loss;
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "the last layer must be linear");
+    CHECK_REFUSED(unroll_model_from_network(&network, 1, &m), UNROLL_USAGE, "the last layer must be linear");
 }
 
-/* Numbers that make no sense are named with their place, and nothing has run. */
+/* Invalid values are reported with their position, and nothing has run. */
 static void check_refused_numbers(void)
 {
     struct arrays a = draw(1);
@@ -220,13 +222,13 @@ static void check_refused_numbers(void)
     unroll_batch b = regression(&a);
     int64_t forwards, updates;
     a.inputs[(2 * ROWS + 1) * INPUT + 1] = NAN;
-    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN");
+    CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN");
     a.inputs[(2 * ROWS + 1) * INPUT + 1] = 0;
     a.values[5 * ROWS] = -INFINITY;
-    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=0, 0] is infinite");
+    CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=0, 0] is infinite");
     unroll_session_counters(s, &forwards, &updates);
     CHECK(forwards == 0 && updates == 0, "%d forwards, %d updates", (int)forwards, (int)updates);
-    CHECK_REFUSED(unroll_backward(s), UNROLL_USAGE, "needs a forward");
+    CHECK_REFUSED(unroll_session_backward(s), UNROLL_USAGE, "needs one forward");
     unroll_session_free(s);
     unroll_model_free(m);
 
@@ -240,7 +242,7 @@ static void check_refused_numbers(void)
     do {                                                                    \
         int32_t kept = a.at;                                                \
         a.at = value;                                                       \
-        CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, words);                 \
+        CHECK_REFUSED(unroll_session_forward(s, &b), UNROLL_DATA, words);                 \
         a.at = kept;                                                        \
     } while (0)
     REFUSED_NUMBER(tokens[0], -1, "tokens[t=0, row=0] = -1 is outside 0..6");
@@ -254,7 +256,8 @@ static void check_refused_numbers(void)
     unroll_model_free(m);
 }
 
-/* What no session needs may be anything: beyond a row's length, tokens and numbers that would be refused. */
+/* Values that a session does not need may be anything: beyond a row's length, invalid tokens and numbers are
+ * accepted. */
 static void check_beyond_lengths(void)
 {
     struct arrays a = draw(1), wild = a;
@@ -269,10 +272,10 @@ static void check_beyond_lengths(void)
     unroll_session *s = open_with(m, c);
     unroll_batch b = regression(&a), other = regression(&wild);
     b.lengths = other.lengths = a.lengths;
-    MUST(unroll_forward(s, &b));
-    MUST(unroll_loss_result(s, &tame));
-    MUST(unroll_forward(s, &other));
-    MUST(unroll_loss_result(s, &result));
+    MUST(unroll_session_forward(s, &b));
+    MUST(unroll_session_result(s, &tame));
+    MUST(unroll_session_forward(s, &other));
+    MUST(unroll_session_result(s, &result));
     CHECK(tame.loss == result.loss && tame.weight == result.weight && tame.weight == STEPS + 3,
           "loss %.17g and %.17g, weight %g and %g", tame.loss, result.loss, tame.weight, result.weight);
     unroll_session_free(s);
@@ -291,42 +294,48 @@ static void check_refused_calls(void)
     unroll_batch b = regression(&a);
     float z[STEPS * ROWS];
     wrong.size = 0;
-    CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
-    CHECK_REFUSED(unroll_forward(train, NULL), UNROLL_USAGE, "a session and a batch");
-    CHECK_REFUSED(unroll_forward(train, &(unroll_batch){.inputs = a.inputs}), UNROLL_USAGE,
-                  "size = 0 of unroll_batch is not its size; fix: begin with { .size = sizeof(unroll_batch) }");
-    CHECK_REFUSED(unroll_loss_result(train, &(unroll_result){.loss = 0}), UNROLL_USAGE,
-                  "size = 0 of unroll_result is not its size");
-    CHECK_REFUSED(unroll_step(train, &b, &rates, &(unroll_result){.loss = 0}), UNROLL_USAGE,
+    CHECK_REFUSED(unroll_session_backward(train), UNROLL_USAGE, "needs one forward");
+    CHECK_REFUSED(unroll_session_forward(train, NULL), UNROLL_USAGE, "a session and a batch");
+    CHECK_REFUSED(unroll_session_forward(train, &(unroll_batch){.inputs = a.inputs}), UNROLL_USAGE,
+                  "size = 0 of unroll_batch is wrong; fix: start from { .size = sizeof(unroll_batch) }");
+    CHECK_REFUSED(unroll_session_result(train, &(unroll_result){.loss = 0}), UNROLL_USAGE,
+                  "size = 0 of unroll_result is wrong");
+    CHECK_REFUSED(unroll_session_step(train, &b, &rates, &(unroll_result){.loss = 0}), UNROLL_USAGE,
                   "size = 0 of unroll_result");
-    MUST(unroll_forward(train, &b));
-    MUST(unroll_backward(train));
-    CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
-    CHECK_REFUSED(unroll_update(train, NULL, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
-    CHECK_REFUSED(unroll_update(train, &wrong, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
-    CHECK_REFUSED(unroll_update(eval, &rates, &result), UNROLL_USAGE, "not made to train");
-    CHECK_REFUSED(unroll_update(infer, &rates, &result), UNROLL_USAGE, "not made to train");
-    CHECK_REFUSED(unroll_backward(eval), UNROLL_USAGE, "not to train");
-    CHECK_REFUSED(unroll_loss_result(infer, &result), UNROLL_USAGE, "computes no loss");
-    CHECK_REFUSED(unroll_read(infer, "zz", z, 1), UNROLL_USAGE, "no array 'zz'");
-    CHECK_REFUSED(unroll_read(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
-    CHECK_REFUSED(unroll_write(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
-    CHECK_REFUSED(unroll_read(infer, "run", z, 8), UNROLL_USAGE, "no array 'run'");
+    CHECK(!unroll_session_operation(train, 0, &(unroll_operation){.runs = 0}) &&
+              strstr(unroll_last_error(), "size = 0 of unroll_operation is wrong"),
+          "an operation without a size: %s", unroll_last_error());
+    MUST(unroll_session_forward(train, &b));
+    MUST(unroll_session_backward(train));
+    CHECK_REFUSED(unroll_session_backward(train), UNROLL_USAGE, "needs one forward");
+    CHECK_REFUSED(unroll_session_update(train, NULL, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
+    CHECK_REFUSED(unroll_session_update(train, &wrong, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
+    CHECK_REFUSED(unroll_session_update(eval, &rates, &result), UNROLL_USAGE, "not created to train");
+    CHECK_REFUSED(unroll_session_update(infer, &rates, &result), UNROLL_USAGE, "not created to train");
+    CHECK_REFUSED(unroll_session_backward(eval), UNROLL_USAGE, "not to train");
+    CHECK_REFUSED(unroll_session_result(infer, &result), UNROLL_USAGE, "does not compute a loss");
+    CHECK_REFUSED(unroll_session_read(infer, "zz", z, 1), UNROLL_USAGE, "no array 'zz'");
+    CHECK_REFUSED(unroll_session_read(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE,
+                  "'z' has 12 values, but 11 were given");
+    CHECK_REFUSED(unroll_session_write(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE,
+                  "'z' has 12 values, but 11 were given");
+    CHECK_REFUSED(unroll_session_read(infer, "run", z, 8), UNROLL_USAGE, "no array 'run'");
     float states[256] = {0};
-    size_t count = unroll_count(infer, "h0.l0");
+    size_t count = unroll_session_count(infer, "h0.l0");
     CHECK(count > 2 && count <= 256, "%zu numbers of a state", count);
-    MUST(unroll_write(infer, "h0.l0", states, count));
+    MUST(unroll_session_write(infer, "h0.l0", states, count));
     states[2] = INFINITY;
-    CHECK_REFUSED(unroll_write(infer, "h0.l0", states, count), UNROLL_DATA,
-                  "'h0.l0' holds NaN or infinity at number 2");
-    CHECK(unroll_count(infer, "z") == STEPS * ROWS && unroll_count(infer, "zz") == 0, "counts of arrays");
+    CHECK_REFUSED(unroll_session_write(infer, "h0.l0", states, count), UNROLL_DATA,
+                  "'h0.l0' contains NaN or infinity at index 2");
+    CHECK(unroll_session_count(infer, "z") == STEPS * ROWS && unroll_session_count(infer, "zz") == 0,
+          "counts of arrays");
     unroll_session_free(train);
     unroll_session_free(eval);
     unroll_session_free(infer);
     unroll_model_free(m);
 }
 
-/* Rates that would spoil the weights: refused before anything changes. */
+/* Hyperparameters that would corrupt the weights are refused before anything changes. */
 static void check_refused_rates(void)
 {
     struct arrays a = draw(1);
@@ -335,13 +344,13 @@ static void check_refused_rates(void)
     unroll_batch b = regression(&a);
     unroll_result result = {.size = sizeof result};
     float before[4 * 5 * INPUT], after[4 * 5 * INPUT];
-    MUST(unroll_read(s, "rnn.weight_ih_l0", before, 4 * 5 * INPUT));
+    MUST(unroll_session_read(s, "rnn.weight_ih_l0", before, 4 * 5 * INPUT));
 #define REFUSED_WITH(field, value)                                          \
     do {                                                                    \
         unroll_hyperparameters rates = unroll_hyperparameters_default("adam");                  \
         rates.field = value;                                                \
-        CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, #field " = ");   \
-        CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, #field " = ");     \
+        CHECK_REFUSED(unroll_session_step(s, &b, &rates, &result), UNROLL_USAGE, #field " = ");   \
+        CHECK_REFUSED(unroll_session_update(s, &rates, &result), UNROLL_USAGE, #field " = ");     \
     } while (0)
     REFUSED_WITH(learning_rate, NAN);
     REFUSED_WITH(learning_rate, INFINITY);
@@ -360,24 +369,25 @@ static void check_refused_rates(void)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
         MUST(unroll_hyperparameters_set(&rates, refused[i].name, refused[i].value));
-        CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, refused[i].name);
-        CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, "is outside ");
+        CHECK_REFUSED(unroll_session_step(s, &b, &rates, &result), UNROLL_USAGE, refused[i].name);
+        CHECK_REFUSED(unroll_session_update(s, &rates, &result), UNROLL_USAGE, "is outside ");
     }
     unroll_hyperparameters other = unroll_hyperparameters_default("sgd");
-    CHECK_REFUSED(unroll_step(s, &b, &other, &result), UNROLL_USAGE, "made to train with adam, not with sgd");
+    CHECK_REFUSED(unroll_session_step(s, &b, &other, &result), UNROLL_USAGE,
+                  "created to train with adam, not with sgd");
     CHECK_REFUSED(unroll_hyperparameters_set(&other, "beta1", 0.5), UNROLL_USAGE,
                   "sgd has no hyperparameter 'beta1'; fix: choose one of decay");
     other = unroll_hyperparameters_default("none");
-    CHECK_REFUSED(unroll_update(s, &other, &result), UNROLL_USAGE, "an optimizer that there is not");
+    CHECK_REFUSED(unroll_session_update(s, &other, &result), UNROLL_USAGE, "an unknown optimizer");
     int64_t forwards, updates;
     unroll_session_counters(s, &forwards, &updates);
-    MUST(unroll_read(s, "rnn.weight_ih_l0", after, 4 * 5 * INPUT));
+    MUST(unroll_session_read(s, "rnn.weight_ih_l0", after, 4 * 5 * INPUT));
     CHECK(!memcmp(before, after, sizeof before) && forwards == 0 && updates == 0, "%d forwards, %d updates",
           (int)forwards, (int)updates);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     rates.clip = INFINITY;   /* none */
-    rates.learning_rate = 0; /* where a schedule ends */
-    MUST(unroll_step(s, &b, &rates, &result));
+    rates.learning_rate = 0; /* the end of a schedule */
+    MUST(unroll_session_step(s, &b, &rates, &result));
     unroll_session_free(s);
     unroll_model_free(m);
 }
@@ -395,11 +405,11 @@ static void check_refused_plans(void)
 {
 #define REFUSED_WITH(field, value, status, words)       \
     do {                                                \
-        unroll_plan_config c = unroll_plan_default();   \
+        unroll_plan_config c = unroll_plan_config_default();   \
         c.field = value;                                \
         refuse_plan(c, status, words);                  \
     } while (0)
-    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_default");
+    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_config_default");
     REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
     REFUSED_WITH(machine.split.batch, -1, UNROLL_USAGE, "-1 ranks");

@@ -1,9 +1,10 @@
-/* The public interface of sessions: what sessions of a model share, states that are carried and reset,
- * clipping, divergence, memory that runs out. What is refused is in test_refusals.c; that the numbers are
- * right is tested in tests/cases and tests/vectors. */
+/* The public interface of sessions: what sessions of a model share, carried and reset states, clipping, divergence, out
+ * of memory. Refusals are in test_refusals.c; values are tested in tests/cases and tests/vectors. */
 /* test: kinds=check-plain,memory; seconds=30 */
 #include "session/fixture.h"
 #include "base/memory.h"
+#include "listed.h"
+#include "unroll_advanced.h"
 #include <stdlib.h>
 #include <math.h>
 
@@ -13,18 +14,18 @@ static unroll_status step(unroll_session *s, const struct arrays *a, const unrol
                           unroll_result *result)
 {
     unroll_batch b = regression(a);
-    unroll_status status = unroll_forward(s, &b);
+    unroll_status status = unroll_session_forward(s, &b);
     if (status == UNROLL_OK)
-        status = unroll_backward(s);
-    return status == UNROLL_OK ? unroll_update(s, rates, result) : status;
+        status = unroll_session_backward(s);
+    return status == UNROLL_OK ? unroll_session_update(s, rates, result) : status;
 }
 
-/* All numbers of the model's own memory; returns how many. */
+/* Copies all values of the model's own memory and returns their number. */
 static size_t weights_of(unroll_model *m, float *to)
 {
     size_t count = 0;
     for (int i = 0; i < unroll_model_parameters(m); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         MUST(unroll_model_parameter(m, i, &p));
         size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
         if (count + n > WEIGHTS)
@@ -37,18 +38,18 @@ static size_t weights_of(unroll_model *m, float *to)
 
 static bool same(const float *a, const float *b, size_t count) { return !memcmp(a, b, count * sizeof *a); }
 
-/* The outputs of a model of vectors, [steps, rows]. */
+/* Reads the outputs of a vector model, [steps, rows]. */
 static void outputs(unroll_session *s, const float *inputs, const uint8_t *reset, float *z, size_t count)
 {
     unroll_batch b = {.size = sizeof b, .inputs = inputs, .reset = reset};
-    MUST(unroll_forward(s, &b));
-    MUST(unroll_read(s, "z", z, count));
+    MUST(unroll_session_forward(s, &b));
+    MUST(unroll_session_read(s, "z", z, count));
 }
 
 /* ---- sessions of one model ------------------------------------------------------------- */
 
-/* Two steps, and the outputs that a session of the same model then gives; whichever session goes first, the
- * model keeps what was learned. */
+/* Two training steps, and then the outputs of a session of the same model. Whichever session is freed first, the model
+ * keeps what was learned. */
 static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
 {
     struct arrays a = draw(1);
@@ -72,7 +73,8 @@ static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
     return count;
 }
 
-/* Steps in one call, whose losses are asked for after the third: the bits of parts, the mean of the losses. */
+/* Several steps in one call, whose losses are read after the third: the bits of separate steps, the mean of the
+ * losses. */
 static void check_steps(void)
 {
     static float parts[WEIGHTS], whole[WEIGHTS];
@@ -86,15 +88,15 @@ static void check_steps(void)
         for (int i = 0; i < 3; i++) {
             struct arrays a = draw((uint64_t)i);
             unroll_batch b = regression(&a);
-            MUST(way ? unroll_step(s, &b, &rates, NULL) : step(s, &a, &rates, &result));
+            MUST(way ? unroll_session_step(s, &b, &rates, NULL) : step(s, &a, &rates, &result));
             loss += way ? 0 : result.loss * result.weight, weight += way ? 0 : result.weight;
         }
         if (way) {
-            MUST(unroll_loss_result(s, &found));
+            MUST(unroll_session_result(s, &found));
             CHECK(fabs(found.loss - loss / weight) < 1e-12 && found.weight == weight, "the mean of three: %g, %g",
                   found.loss, found.weight);
             CHECK(found.norm == result.norm, "the norm of the last: %g and %g", found.norm, result.norm);
-            MUST(unroll_loss_result(s, &found));
+            MUST(unroll_session_result(s, &found));
             CHECK(found.loss == 0 && found.weight == 0 && found.norm == 0, "which is given once: %g", found.loss);
         }
         MUST(unroll_session_pull(s));
@@ -121,7 +123,7 @@ static void check_sharing(void)
     MUST(step(s, &a, &rates, &result));
     unroll_session_free(s);
     weights_of(m, alone);
-    CHECK(same(one, alone, count), "a session beside it doesn't change what is learned");
+    CHECK(same(one, alone, count), "a concurrent session does not change what is learned");
     s = open_session(m, UNROLL_INFER, STEPS, ROWS);
     outputs(s, a.inputs, NULL, y, STEPS * ROWS);
     CHECK(same(z, y, STEPS * ROWS), "a session opened later starts from what was learned");
@@ -129,12 +131,12 @@ static void check_sharing(void)
     unroll_model_free(m);
 }
 
-/* Another model with the same weights. */
-static unroll_model *copy_of(unroll_model *m, unroll_spec spec)
+/* Copies a model with the same weights. */
+static unroll_model *copy_of(unroll_model *m, unroll_model_config spec)
 {
     unroll_model *copy = new_model(spec);
     for (int i = 0; i < unroll_model_parameters(m); i++) {
-        unroll_parameter from, to;
+        unroll_parameter from = {.size = sizeof from}, to = {.size = sizeof to};
         MUST(unroll_model_parameter(m, i, &from));
         MUST(unroll_model_parameter(copy, i, &to));
         memcpy(to.data, from.data,
@@ -143,8 +145,8 @@ static unroll_model *copy_of(unroll_model *m, unroll_spec spec)
     return copy;
 }
 
-/* A session that evaluates many rows keeps copies of weights of its own (of steps, of bf16x3 splits): it makes them
- * anew after each update of another session, and has the loss of one that is alone with the same weights. */
+/* A session that evaluates many rows has its own copies of weights (packed for steps, bf16x3 splits). It rebuilds them
+ * after each update of another session, and has the loss of a separate session with the same weights. */
 static void check_evaluation_beside(const char *isa)
 {
     enum { LONG = 2, MANY = 32, WIDE = 256 };
@@ -153,7 +155,7 @@ static void check_evaluation_beside(const char *isa)
     for (int i = 0; i < LONG * MANY * INPUT; i++) inputs[i] = (float)random_number(&seed);
     for (int i = 0; i < LONG * MANY; i++) values[i] = (float)random_number(&seed);
     unroll_batch batch = {.size = sizeof batch, .inputs = inputs, .target_values = values};
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     spec.hidden = WIDE;
     unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY),
                           evaluation = config_of(UNROLL_EVAL, LONG, MANY);
@@ -163,15 +165,15 @@ static void check_evaluation_beside(const char *isa)
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result}, expected = {.size = sizeof expected};
     for (int i = 0; i < 3; i++) {
-        MUST(unroll_step(train, &batch, &rates, &result));
-        MUST(unroll_forward(beside, &batch));
-        MUST(unroll_loss_result(beside, &result));
+        MUST(unroll_session_step(train, &batch, &rates, &result));
+        MUST(unroll_session_forward(beside, &batch));
+        MUST(unroll_session_result(beside, &result));
         MUST(unroll_session_pull(train));
         unroll_model *copy = copy_of(m, spec);
         unroll_session *fresh = open_with(copy, evaluation);
-        MUST(unroll_forward(fresh, &batch));
-        MUST(unroll_loss_result(fresh, &expected));
-        CHECK(result.loss == expected.loss, "%s, update %d: %.9g beside the training, %.9g alone", isa, i + 1,
+        MUST(unroll_session_forward(fresh, &batch));
+        MUST(unroll_session_result(fresh, &expected));
+        CHECK(result.loss == expected.loss, "%s, update %d: %.9g during the training, %.9g alone", isa, i + 1,
               result.loss, expected.loss);
         unroll_session_free(fresh);
         unroll_model_free(copy);
@@ -184,12 +186,13 @@ static void check_evaluation_beside(const char *isa)
 static void check_evaluations_beside(void)
 {
     const char *isa;
-    for (int i = 0, available; (isa = unroll_isa_name(i, &available)); i++)
+    for (int i = 0, available; (isa = listed_isa(i, &available)); i++)
         if (available)
             check_evaluation_beside(isa);
 }
 
-/* An evaluation that keeps its results has those of a session that only runs, though the loss works on them. */
+/* An evaluation that keeps its outputs has those of a session that only runs, although the loss is computed in
+ * place. */
 static void check_results(bool classes)
 {
     struct arrays a = draw(6);
@@ -204,10 +207,11 @@ static void check_results(bool classes)
     unroll_result result = {.size = sizeof result}, alone = {.size = sizeof alone};
     float z[STEPS * ROWS * SYMBOLS], expected[STEPS * ROWS * SYMBOLS];
     size_t count = STEPS * ROWS * (classes ? SYMBOLS : 1);
-    MUST(unroll_forward(eval, &b) || unroll_read(eval, "z", z, count) || unroll_loss_result(eval, &result));
-    MUST(unroll_forward(plain, &b) || unroll_loss_result(plain, &alone));
+    MUST(unroll_session_forward(eval, &b) || unroll_session_read(eval, "z", z, count) ||
+         unroll_session_result(eval, &result));
+    MUST(unroll_session_forward(plain, &b) || unroll_session_result(plain, &alone));
     b.target_values = NULL, b.targets = NULL;
-    MUST(unroll_forward(infer, &b) || unroll_read(infer, "z", expected, count));
+    MUST(unroll_session_forward(infer, &b) || unroll_session_read(infer, "z", expected, count));
     CHECK(same(z, expected, count), "results of an evaluation with a loss of %s are not the network's",
           classes ? "classes" : "numbers");
     CHECK(result.loss == alone.loss, "the loss is %.9g, and %.9g without results", result.loss, alone.loss);
@@ -217,7 +221,8 @@ static void check_results(bool classes)
     unroll_model_free(m);
 }
 
-/* What nobody but the user changed stays at the end of a session; what it learned comes, whoever is left. */
+/* Weights changed only by the user remain at the end of a session; learned weights are copied to the model, whichever
+ * session ends last. */
 static void check_ends(void)
 {
     static float before[WEIGHTS], after[WEIGHTS];
@@ -226,7 +231,7 @@ static void check_ends(void)
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result};
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     MUST(unroll_model_parameter(m, 0, &p));
     p.data[0] = 0.25f;
     unroll_session_free(infer);
@@ -255,7 +260,7 @@ static void check_push_and_pull(void)
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default(c.optimizer);
     unroll_result result = {.size = sizeof result};
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     float z[STEPS * ROWS], y[STEPS * ROWS], first[WEIGHTS];
     size_t count = weights_of(m, before);
     outputs(infer, a.inputs, NULL, z, STEPS * ROWS);
@@ -266,13 +271,13 @@ static void check_push_and_pull(void)
     weights_of(m, after);
     CHECK(!same(before, after, count), "a pull brings what was learned");
     MUST(unroll_model_parameter(m, 0, &p));
-    size_t n = unroll_count(s, p.name);
-    MUST(unroll_read(infer, p.name, first, n));
+    size_t n = unroll_session_count(s, p.name);
+    MUST(unroll_session_read(infer, p.name, first, n));
     CHECK(same(first, p.data, n), "'%s' is the same in the session and in the model", p.name);
     size_t at = 0;
     for (int i = 0; i < unroll_model_parameters(m); i++) { /* back to the start */
         MUST(unroll_model_parameter(m, i, &p));
-        n = unroll_count(s, p.name);
+        n = unroll_session_count(s, p.name);
         memcpy(p.data, before + at, n * sizeof *before);
         at += n;
     }
@@ -293,7 +298,7 @@ static void check_push_and_pull(void)
 static void check_carry(const char *cell)
 {
     struct arrays a = draw(1);
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     spec.cell = cell;
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
@@ -305,7 +310,7 @@ static void check_carry(const char *cell)
         outputs(halves, a.inputs, NULL, y, STEPS * ROWS);
         outputs(halves, a.inputs + STEPS * ROWS * INPUT, NULL, y + STEPS * ROWS, STEPS * ROWS);
         CHECK(same(z, y, 2 * STEPS * ROWS), "%s, round %d: two runs are one long run", cell, round);
-        MUST(unroll_clear_states(halves));
+        MUST(unroll_session_reset(halves));
     }
     outputs(halves, a.inputs, NULL, y, STEPS * ROWS);
     outputs(halves, a.inputs, NULL, y + STEPS * ROWS, STEPS * ROWS);
@@ -315,12 +320,12 @@ static void check_carry(const char *cell)
     unroll_model_free(m);
 }
 
-/* Row 0 starts anew at step 4: from there it is a run of its own, before and beside nothing changes. */
+/* Row 0 is reset at step 4: from there it is a separate run, before and in other rows nothing changes. */
 static void check_resets(const char *cell)
 {
     enum { AT = 4, REST = STEPS - AT };
     struct arrays a = draw(1);
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     spec.cell = cell;
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
@@ -334,7 +339,7 @@ static void check_resets(const char *cell)
     outputs(rest, inputs, NULL, tail, REST);
     for (int t = AT; t < STEPS; t++) z[t * ROWS] = tail[t - AT];
     a.reset[AT * ROWS] = 1;
-    for (int round = 0; round < 2; round++) { /* the second time both rows forget what is carried */
+    for (int round = 0; round < 2; round++) { /* the second time both rows discard the carried states */
         outputs(s, a.inputs, a.reset, y, STEPS * ROWS);
         CHECK(same(z, y, STEPS * ROWS), "%s, round %d: a reset is a run of its own", cell, round);
         a.reset[0] = a.reset[1] = 1;
@@ -345,11 +350,11 @@ static void check_resets(const char *cell)
     unroll_model_free(m);
 }
 
-/* Dropout masks count by the forwards: the same number, the same mask. */
+/* Dropout masks are numbered by forwards: the same number gives the same mask. */
 static void check_counters(void)
 {
     struct arrays a = draw(1);
-    unroll_spec spec = vectors_spec();
+    unroll_model_config spec = vectors_spec();
     spec.dropout = 0.5f;
     unroll_model *m = new_model(spec);
     unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
@@ -360,8 +365,8 @@ static void check_counters(void)
         if (i == 2)
             unroll_session_set_counters(s, 0, 5);
         r[i].size = sizeof r[i];
-        MUST(unroll_forward(s, &b));
-        MUST(unroll_loss_result(s, &r[i]));
+        MUST(unroll_session_forward(s, &b));
+        MUST(unroll_session_result(s, &r[i]));
     }
     unroll_session_counters(s, &forwards, &updates);
     CHECK(forwards == 1 && updates == 5, "%d forwards, %d updates", (int)forwards, (int)updates);
@@ -381,7 +386,7 @@ static unroll_hyperparameters plain_rates(double learning_rate, double clip)
     return rates;
 }
 
-/* The norm of the gradient for targets of a size; nothing is learned. */
+/* Returns the norm of the gradient for targets of a given size; nothing is updated. */
 static double norm_at(unroll_session *s, struct arrays *a, float size)
 {
     unroll_hyperparameters rates = plain_rates(0, 0);
@@ -391,7 +396,7 @@ static double norm_at(unroll_session *s, struct arrays *a, float size)
     return result.norm;
 }
 
-/* How far one step goes from the weights of the seed, with a gradient of norm 50. */
+/* Returns the distance of one step from the initial weights, with a gradient of norm 50. */
 static double distance_of_step(double clip)
 {
     static float before[WEIGHTS], after[WEIGHTS];
@@ -407,7 +412,7 @@ static double distance_of_step(double clip)
         float middle = (low + high) / 2;
         *(norm_at(s, &a, middle) < 50 ? &low : &high) = middle;
     }
-    norm_at(s, &a, low); /* leaves the targets so */
+    norm_at(s, &a, low); /* leaves these targets */
     size_t count = weights_of(m, before);
     MUST(step(s, &a, &rates, &result));
     CHECK(fabs(result.norm - 50) < 1e-3, "the norm before clipping is %g", result.norm);
@@ -428,7 +433,7 @@ static void check_clipping(void)
 
 /* ---- divergence ------------------------------------------------------------------------ */
 
-/* The error is finite, its slope is not: the step is left out, and the next one is as if it had not been. */
+/* The error is finite, but its slope is not: the step is skipped, and does not affect the next one. */
 static void check_divergence(void)
 {
     static float weights[2][WEIGHTS], before[WEIGHTS];
@@ -461,12 +466,12 @@ static void check_divergence(void)
     CHECK(same(weights[0], weights[1], count), "a step that was left out leaves no trace");
 }
 
-/* ---- memory runs out ------------------------------------------------------------------- */
+/* ---- out of memory --------------------------------------------------------------------- */
 
 static unroll_status make_all(const unroll_session_config *c, unroll_model **m, unroll_session **one,
                               unroll_session **other)
 {
-    unroll_spec spec = tokens_spec();
+    unroll_model_config spec = tokens_spec();
     unroll_session_config infer = config_of(UNROLL_INFER, 1, 1);
     unroll_status status = unroll_model_new(&spec, 1, m);
     if (status == UNROLL_OK)
@@ -474,7 +479,7 @@ static unroll_status make_all(const unroll_session_config *c, unroll_model **m, 
     return status == UNROLL_OK ? unroll_session_new(*m, &infer, other) : status;
 }
 
-/* Every allocation in turn is the one that fails. */
+/* Each allocation fails in turn. */
 static void check_out_of_memory(void)
 {
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
@@ -501,7 +506,7 @@ static void check_out_of_memory(void)
 
 int main(void)
 {
-    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, must run on all threads */
     static const char *const cells[] = {"rnn", "lstm", "gru", "gru-before"};
     check_sharing();
     check_evaluations_beside();

@@ -1,7 +1,7 @@
-/* Ranks along time: sessions of one model on several ranks, each with some steps, give what one session gives. Cells
- * whose gates multiply no state: the same bits; others: within the tolerance; cells that never forget: the serial bits.
- * Lengths, resets, carried states, both directions, layers, pieces on each rank, threads, cuts along batch and layers;
- * training; states that are damaged on their way; what is refused. */
+/* Ranks along time: sessions of one model on several ranks, each with some of the steps, give the results of one
+ * session. Cells whose gates multiply no state give the same bits, others agree within the tolerance, cells that never
+ * forget give the serial bits. Covers lengths, resets, carried states, both directions, layers, pieces on each rank,
+ * threads, cuts along batch and layers; training; states damaged in transit; refusals. */
 /* test: kinds=plain,long-memory,long-thread */
 #include "base/hash.h"
 #include "base/try.h"
@@ -32,7 +32,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* What rank 0 makes, as all do: whole arrays. */
+/* Returns rank 0's results, which are whole arrays, as on all ranks. */
 static struct made on_ranks(const struct way *w, unroll_split split, int pieces, int threads, void *(*does)(void *))
 {
     struct unroll_comm *comm[RANKS];
@@ -69,7 +69,7 @@ static void compare(const struct way *w, struct made serial, unroll_split split,
     free(made.at);
 }
 
-/* ---- what they give -------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------- */
 
 static void check_way(const struct way *w, bool exact)
 {
@@ -116,7 +116,7 @@ static void test_ways(void)
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) check_way(&near[i], false);
 }
 
-/* Who never forgets: each rank waits for the true state of the one before, and gives the serial bits. */
+/* Cells that never forget: each rank waits for the true state of the previous one, and gives the serial bits. */
 static void test_chaos(void)
 {
     static const struct way w = WAY("rnn", 1, 0, 0, 640, 1, WIDE, .gain = 3);
@@ -132,10 +132,11 @@ static void test_chaos(void)
 
 enum { UPDATES = 3, LEARNED = 330 };
 
-/* Losses of some updates, then all weights. States are carried from batch to batch; masks of dropout go by the step. */
+/* Losses of some updates, then all weights. States are carried from batch to batch; dropout masks depend on the
+ * step. */
 static void train(struct rank *r)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = r->way->cell, spec.layers = 2, spec.hidden = 9, spec.input = INPUT, spec.output = 2;
     spec.loss = "mse", spec.dropout = 0.1f;
     unroll_model *m = new_model(spec);
@@ -151,12 +152,12 @@ static void train(struct rank *r)
     for (int k = 0; k < UPDATES; k++) {
         for (int i = 0; i < LEARNED * 2 * INPUT; i++) x[i] = (float)random_number(&seed);
         for (int i = 0; i < LEARNED * 2 * 2; i++) y[i] = (float)random_number(&seed);
-        MUST(unroll_step(s, &batch, &rates, &result));
+        MUST(unroll_session_step(s, &batch, &rates, &result));
         r->made.at[r->made.count++] = (float)result.loss;
     }
     MUST(unroll_session_pull(s));
     for (int i = 0; i < unroll_model_parameters(m); i++) {
-        unroll_parameter q;
+        unroll_parameter q = {.size = sizeof q};
         MUST(unroll_model_parameter(m, i, &q));
         for (int k = 0; k < q.shape[0] * (q.rank > 1 ? q.shape[1] : 1); k++) r->made.at[r->made.count++] = q.data[k];
     }
@@ -192,23 +193,24 @@ static void test_training(void)
 
 /* ---- damage ---------------------------------------------------------------------------- */
 
-/* A transport that flips a bit of one state on its way from rank 1 to rank 2, in the first round; with a sum that is
- * made anew it is as if rank 1 had left that state. */
+/* A transport that flips a bit of one state sent from rank 1 to rank 2 in the first round. If its checksum is
+ * recomputed, it looks as if rank 1 had this state. */
 static struct {
     struct transport transport;
     unroll_status (*send)(struct unroll_comm *, int, uint32_t, const void *, size_t);
     bool makes_sum;
-    atomic_int messages; /* of rank 1 to rank 2 */
+    atomic_int messages; /* from rank 1 to rank 2 */
     char note[16];
 } harm;
 
+/* Sends like the transport, but changes one bit of the states from rank 1 to rank 2. */
 static unroll_status send_harmed(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     float state[WIDE];
     if (comm->rank != 1 || to != 2)
         return harm.send(comm, to, tag, data, bytes);
     const int message = atomic_fetch_add(&harm.messages, 1);
-    if (message == 0 && bytes == sizeof harm.note) { /* waits for what it is about */
+    if (message == 0 && bytes == sizeof harm.note) { /* waits for the state it describes */
         memcpy(harm.note, data, sizeof harm.note);
         return UNROLL_OK;
     }
@@ -222,6 +224,7 @@ static unroll_status send_harmed(struct unroll_comm *comm, int to, uint32_t tag,
     return harm.send(comm, to, tag, state, sizeof state);
 }
 
+/* Runs a forward on a rank whose states are damaged; stores the status and message. */
 static void *run_harmed(void *arg)
 {
     struct rank *r = arg;
@@ -233,7 +236,7 @@ static void *run_harmed(void *arg)
     unroll_batch batch = {.size = sizeof batch, .inputs = x};
     c.machine = r->machine;
     unroll_session *s = open_with(m, c);
-    r->status = unroll_forward(s, &batch);
+    r->status = unroll_session_forward(s, &batch);
     snprintf(r->words, sizeof r->words, "%s", r->status == UNROLL_OK ? "" : unroll_last_error());
     if (r->status == UNROLL_OK)
         add_made(s, "y.l0", &r->made);
@@ -242,7 +245,7 @@ static void *run_harmed(void *arg)
     return NULL;
 }
 
-/* What was damaged on its way is found. A state that is wrong before it is final is replaced by the one that is. */
+/* Damage in transit is detected. A state that is wrong before it is final is replaced by the final one. */
 static void test_damage(void)
 {
     static const struct way w = WAY("paragru", 1, 0, 0, 640, 1, WIDE, PLAIN);
@@ -269,7 +272,7 @@ static void test_damage(void)
             CHECK(rank[0].status == UNROLL_OK && !memcmp(rank[0].made.at, serial.at, bytes), "a wrong guess: %s",
                   rank[0].status == UNROLL_OK ? "other bits" : rank[0].words);
         } else {
-            CHECK(rank[2].status == UNROLL_COMMUNICATION && strstr(rank[2].words, "did not come as they were sent"),
+            CHECK(rank[2].status == UNROLL_COMMUNICATION && strstr(rank[2].words, "were corrupted in transfer"),
                   "a damaged message: '%s'", rank[2].words);
             CHECK(rank[0].status != UNROLL_OK && rank[1].status != UNROLL_OK, "ranks went on after damage");
         }
@@ -286,7 +289,7 @@ static void refuse(const char *cell, unroll_session_config c, unroll_status stat
 {
     const struct way w = WAY(cell, 1, 0, 0, c.steps, c.rows, 5, PLAIN);
     unroll_model *m = model_of(&w);
-    unroll_plan_config plan = unroll_plan_default();
+    unroll_plan_config plan = unroll_plan_config_default();
     FILE *nowhere = fopen("/dev/null", "w");
     plan.mode = c.mode, plan.steps = c.steps, plan.rows = c.rows, plan.machine = c.machine;
     CHECK_REFUSED(unroll_plan_print(m, &plan, nowhere, 0), status, words);
@@ -299,25 +302,25 @@ static void test_refusals(void)
     unroll_session_config c = config_of(UNROLL_INFER, 640, 1), with;
     c.machine.split.time = 2;
     with = c, with.machine.split.time = 11;
-    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: time=10");
+    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: use time=10");
     with = c, with.steps = 100, with.machine.split.time = 101;
-    refuse("paragru", with, UNROLL_UNSUPPORTED, "fix: time=1");
+    refuse("paragru", with, UNROLL_UNSUPPORTED, "fix: use time=1");
     with = c, with.machine.split.time = -1;
-    refuse("paragru", with, UNROLL_USAGE, "1 to");
+    refuse("paragru", with, UNROLL_USAGE, "outside 1..");
     with = c, with.machine.time_tolerance = 0;
-    refuse("gru", with, UNROLL_UNSUPPORTED, "never forgets");
+    refuse("gru", with, UNROLL_UNSUPPORTED, "never decays");
     with = c, with.machine.time_tolerance = NAN;
     refuse("gru", with, UNROLL_USAGE, "outside 0");
     with = c, with.machine.time_tolerance = -1e-6f;
     refuse("paragru", with, UNROLL_USAGE, "outside 0");
     with = c, with.machine.split.hidden = 2;
-    refuse("lstm", with, UNROLL_UNSUPPORTED, "meet in every step");
+    refuse("lstm", with, UNROLL_UNSUPPORTED, "in every step");
     with = c, with.machine.chunks = 2;
     refuse("lstm", with, UNROLL_UNSUPPORTED, "`chunks`");
     with = c, with.machine.checkpoint_time = 100;
     refuse("lstm", with, UNROLL_UNSUPPORTED, "`checkpoint_time`");
     with = c, with.machine.pieces = 6;
-    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: pieces = 5");
+    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: set pieces = 5");
     with = c, with.mode = UNROLL_MODULE, with.machine.exact = 1;
     refuse("paragru", with, UNROLL_UNSUPPORTED, "not exact");
 }

@@ -1,13 +1,13 @@
-/* Networks for the tests of streams: shapes that importers make of real ones (RNNoise, Silero's), and what is
- * hard for a stream: one-hot symbols read by several layers, every cell and activation, a recurrent end. */
+/* Networks for the tests of streams: shapes of imported ones (RNNoise, Silero), and difficult ones: one-hot symbols
+ * read by several layers, every cell and activation, a recurrent last layer. */
 #ifndef STREAM_NETWORKS_H
 #define STREAM_NETWORKS_H
-#include "unroll.h"
+#include "unroll_network.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* kind; width; activation or NULL; sources, ended by END; whether it is an output */
+/* kind; width; activation or NULL; sources, terminated by END; output or not */
 enum { END = -2 };
 
 struct test_layer {
@@ -87,13 +87,14 @@ static inline unroll_model *network_of(const unroll_layer *layer, int layers, co
     network.layer = layer;
     network.layers = layers;
     unroll_model *m = NULL;
-    if (unroll_network_new(&network, 3, &m) != UNROLL_OK) {
+    if (unroll_model_from_network(&network, 3, &m) != UNROLL_OK) {
         printf("FAILED %s: %s\n", t->name, unroll_last_error());
         exit(1);
     }
     return m;
 }
 
+/* Creates network i of the table. */
 static inline unroll_model *network_new(int i)
 {
     const struct test_network *t = &networks[i];

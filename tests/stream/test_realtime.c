@@ -1,11 +1,12 @@
-/* What a step must not do, trapped: steps run in a child that the kernel kills at the first system call; memory
- * requests and locks are counted by functions that stand in front of the C library's; page faults and waits are
- * what the kernel counts. Each trap is also seen to close. What steps compute is test_stream.c's. */
+/* Detects forbidden actions of a step. Steps run in a child that the kernel kills at the first system call. Memory
+ * requests and locks are counted by replacements of the C library's functions, page faults and waits by the kernel.
+ * Each detector is tested, too. What steps compute is tested in test_stream.c. */
 /* test: seconds=15 */
 #include "check.h"
 #include "plan/allocations.h"
 #include "stream/networks.h"
-#include "unroll.h"
+#include "unroll_stream.h"
+#include "listed.h"
 #include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -50,19 +51,24 @@ COUNTS_LOCKS(sem_wait, sem_t)
 
 struct work {
     unroll_stream *stream;
-    size_t input; /* numbers of a row of inputs */
+    unroll_stream_pool *pool; /* with the same number of slots, which step in another order */
+    size_t input;             /* values in a row of inputs */
     float inputs[FRAMES * ROWS * WIDEST], outputs[ROWS * 64];
     int32_t tokens[FRAMES * ROWS];
     int inner;               /* a layer that is read after each step; -1: none */
-    bool of_tokens, refused; /* refused: frames that a step does not take are tried, too */
+    bool of_tokens, refused; /* refused: also tries frames that a step refuses */
 };
 
 static void step(struct work *w, int frame)
 {
-    unroll_status status = w->of_tokens
-                               ? unroll_stream_step_tokens(w->stream, w->tokens + frame * ROWS, w->outputs)
-                               : unroll_stream_step(w->stream, w->inputs + (size_t)frame * ROWS * w->input, w->outputs);
+    unroll_status status =
+        w->of_tokens ? unroll_stream_step(w->stream, w->tokens + frame * ROWS, NULL, w->outputs)
+                     : unroll_stream_step(w->stream, NULL, w->inputs + (size_t)frame * ROWS * w->input, w->outputs);
     if (status != UNROLL_OK)
+        abort();
+    const int32_t *tokens = w->of_tokens ? w->tokens + frame * ROWS : NULL;
+    const float *inputs = w->of_tokens ? NULL : w->inputs + (size_t)frame * ROWS * w->input;
+    if (unroll_stream_pool_step(w->pool, ROWS, (int32_t[]){2, 0, 1}, tokens, inputs, w->outputs) != UNROLL_OK)
         abort();
     if (w->inner >= 0 && unroll_stream_read(w->stream, w->inner, w->outputs) != UNROLL_OK)
         abort();
@@ -71,21 +77,22 @@ static void step(struct work *w, int frame)
 static void step_all(struct work *w)
 {
     for (int frame = 0; frame < FRAMES; frame++) step(w, frame);
-    if (unroll_stream_reset(w->stream, 0) != UNROLL_OK)
+    if (unroll_stream_reset(w->stream, 0) != UNROLL_OK || unroll_stream_pool_reset(w->pool, 0) != UNROLL_OK ||
+        unroll_stream_pool_move(w->pool, 1, 2) != UNROLL_OK)
         abort();
     for (int i = 0; w->refused && i < FRAMES; i++) {
         const float nan[ROWS * WIDEST] = {NAN};
         const int32_t beyond[ROWS] = {SYMBOLS};
-        unroll_status status = w->of_tokens ? unroll_stream_step_tokens(w->stream, beyond, w->outputs)
-                                            : unroll_stream_step(w->stream, nan, w->outputs);
+        unroll_status status = w->of_tokens ? unroll_stream_step(w->stream, beyond, NULL, w->outputs)
+                                            : unroll_stream_step(w->stream, NULL, nan, w->outputs);
         if (status != UNROLL_DATA)
             abort();
     }
 }
 
-/* ---- the traps ------------------------------------------------------------------------- */
+/* ---- detectors ------------------------------------------------------------------------- */
 
-/* From here on every system call but the end of the process kills it. */
+/* From here on every system call except exit kills the process. */
 static bool enter_jail(void)
 {
     struct sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -104,7 +111,7 @@ static void call_system(struct work *w)
     (void)syscall(SYS_getppid);
 }
 
-/* How a child ends that does the work in jail. */
+/* Returns how a child ends that does the work in this jail. */
 static int in_jail(void (*does)(struct work *), struct work *w)
 {
     int status = 0;
@@ -131,7 +138,7 @@ static bool can_jail(void)
     return true;
 }
 
-/* What was asked for so far. */
+/* Requests so far. */
 struct count {
     size_t requests, locks;
     long faults, waits;
@@ -145,13 +152,13 @@ static struct count count_now(void)
                           usage.ru_nvcsw};
 }
 
-/* The kernel itself may take pages away and bring them back, or have the process wait: seldom. What a step did
- * would be there each time. */
+/* The kernel itself may occasionally remove and restore pages, or suspend the process. What a step does would occur
+ * each time. */
 static void check_counts(const char *name, struct work *w)
 {
     enum { TRIES = 50 };
     struct count before, after;
-    step_all(w); /* code and stack are touched for the first time */
+    step_all(w); /* touches code and stack for the first time */
     for (int i = 0; i < TRIES; i++) {
         before = count_now();
         step_all(w);
@@ -165,7 +172,7 @@ static void check_counts(const char *name, struct work *w)
     CHECK(after.waits == before.waits, "%s: %ld waits", name, after.waits - before.waits);
 }
 
-/* The counters count. */
+/* Checks that the counters count. */
 static void check_counters(void)
 {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -182,14 +189,14 @@ static void check_counters(void)
     CHECK(after.faults > before.faults && after.waits > before.waits, "page faults and waits are counted");
 }
 
-/* ---- the streams ----------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------- */
 
 static void check_model(unroll_model *model, const char *what, int inner, int rows, const char *dtype, const char *isa,
                         bool jail)
 {
     static struct work w;
-    unroll_stream_config config = unroll_stream_default();
-    unroll_network network;
+    unroll_stream_config config = unroll_stream_config_default();
+    unroll_network network = {.size = sizeof network};
     char name[128];
     snprintf(name, sizeof name, "%s, %d rows in %s on %s", what, rows, dtype, isa);
     config.rows = rows;
@@ -198,6 +205,12 @@ static void check_model(unroll_model *model, const char *what, int inner, int ro
     size_t bytes = unroll_stream_bytes(model, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, model, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());
+    unroll_stream_pool_config of_pool = unroll_stream_pool_config_default();
+    of_pool.slots = ROWS;
+    of_pool.machine = config.machine;
+    bytes = unroll_stream_pool_bytes(model, &of_pool);
+    void *slots = aligned_alloc(64, bytes);
+    CHECK(unroll_stream_pool_init(slots, bytes, model, &of_pool, &w.pool) == UNROLL_OK, "%s", unroll_last_error());
     unroll_model_network(model, &network);
     unroll_model_free(model);
     w.of_tokens = network.tokens;
@@ -213,9 +226,10 @@ static void check_model(unroll_model *model, const char *what, int inner, int ro
             break;
     }
     free(memory);
+    free(slots);
 }
 
-static void check_stream(unroll_spec spec, int rows, const char *dtype, const char *isa, bool jail)
+static void check_stream(unroll_model_config spec, int rows, const char *dtype, const char *isa, bool jail)
 {
     unroll_model *model;
     char name[64];
@@ -240,10 +254,10 @@ static void check_networks(const char *dtype, const char *isa, bool jail)
 
 static void check_isa(const char *dtype, const char *isa, bool jail)
 {
-    for (int cell = 0; unroll_cell_name(cell); cell++) {
-        unroll_spec spec = unroll_spec_default();
+    for (int cell = 0; listed(UNROLL_LIST_CELLS, cell); cell++) {
+        unroll_model_config spec = unroll_model_config_default();
         char name[32];
-        snprintf(name, sizeof name, "%s", unroll_cell_name(cell));
+        snprintf(name, sizeof name, "%s", listed(UNROLL_LIST_CELLS, cell));
         spec.cell = name;
         spec.layers = 2;
         spec.hidden = 40;
@@ -255,7 +269,7 @@ static void check_isa(const char *dtype, const char *isa, bool jail)
         spec.embed = cell % 2 ? 7 : 0;
         check_stream(spec, 1, dtype, isa, jail);
     }
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.hidden = 64;
     spec.input = 5;
     spec.projection = 20;
@@ -276,7 +290,7 @@ int main(void)
     if (!COUNTS_ALLOCATIONS)
         check_skip("requests of memory and locks: a sanitizer stands in front of the C library");
     check_counters();
-    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+    for (int i = 0; (isa = listed_isa(i, &available)); i++)
         for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++) check_isa(dtypes[d], isa, jail);
     return check_finish("real time");
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Streams under clang's real-time sanitizer, where there is one: clang 20 or later and its runtime.
+# Streams with clang's real-time sanitizer, if available: clang 20 or later and its runtime.
 # Usage: tests/stream/test_rtsan.sh LIBRARY, from the top folder.
 # test: args=$B/libunroll.a
 library=$1
@@ -22,7 +22,7 @@ if ! "$cc" $FLAGS tests/stream/realtime_sanitizer.c "$library" -ljansson -lm -pt
     echo "rtsan: 0 passed, 1 failed, 0 skipped"
     exit 1
 fi
-# What is wrong must be found, or the rest says nothing.
+# The error must be found, or the other results are meaningless.
 if "$work/program" wrong >"$work/log" 2>&1 ||
     ! grep -q 'RealtimeSanitizer: unsafe-library-call' "$work/log"; then
     cat "$work/log"

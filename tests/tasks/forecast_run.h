@@ -1,5 +1,5 @@
-/* Data sets of forecasts that are made, a model fitted to one, and a batch of a part of it: what the tests of forecasts
- * begin with. Not a test. */
+/* Generated data sets for forecasts, a model fitted to one, and a batch of a part of it: shared by the tests of
+ * forecasts. */
 #ifndef TESTS_TASKS_FORECAST_RUN_H
 #define TESTS_TASKS_FORECAST_RUN_H
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tasks/made_series.h"
 #include "tasks/schema.h"
 #include "tasks/task_table.h"
-#include "tasks/windows.h"
+#include "tasks/examples/windows.h"
 
 /* ---- data ---- */
 
@@ -16,7 +16,7 @@ static const double hour = 3600, day = 86400, begin_2020 = 1577836800;
 
 static const double pi = 3.14159265358979323846;
 
-/* A day in hours, with noise. */
+/* Days in hourly steps, with noise. */
 static inline void make_days(struct made *to, size_t steps, double noise)
 {
     uint64_t state = 7;
@@ -27,8 +27,8 @@ static inline void make_days(struct made *to, size_t steps, double noise)
         load[i] = (float)(50 + 10 * sin(2 * pi * (double)i / 24) + noise * made_noise(&state));
 }
 
-/* Two stores, one a hundred times as large, one of them without its last 30 rows, whose names are in the data: an
- * answer each, in its units, with times that go on. */
+/* Two stores, one a hundred times as large, one without its last 30 rows; their names are in the data. Each has its own
+ * predictions in its own units, and later times. */
 static inline void make_stores(struct made *to, size_t steps)
 {
     static const char *names[] = {"small", "large"};
@@ -57,10 +57,10 @@ struct run {
 static inline struct run run_new(struct made *from, const char *options, const char *loss, int64_t validation)
 {
     struct run run = {.defaults = unroll_task_defaults_default()};
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     spec.hidden = 8;
     spec.loss = loss;
-    MUST(unroll_task_network("forecast", options, &from->data, &spec, &run.defaults));
+    MUST(unroll_task_configure("forecast", options, &from->data, &spec, &run.defaults));
     MUST(unroll_model_new(&spec, 1, &run.model));
     run.request = (struct task_request){.data = &from->data,
                                         .validation.count = validation,

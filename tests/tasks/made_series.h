@@ -1,4 +1,4 @@
-/* Data sets of series that the tests make in memory, as readers would. */
+/* Data sets of series in memory, as readers would create them. */
 #ifndef TASKS_MADE_SERIES_H
 #define TASKS_MADE_SERIES_H
 #include <math.h>
@@ -19,7 +19,7 @@ struct made {
     int32_t id[MADE_STEPS];
 };
 
-/* One sequence without columns. */
+/* Begins one sequence without columns. */
 static inline void made_begin(struct made *made, size_t steps)
 {
     memset(made, 0, sizeof *made);
@@ -62,7 +62,7 @@ static inline void made_times(struct made *made, double from, double step)
     for (size_t i = 0; i < made->data.steps; i++) made->time[i] = from + step * (double)i;
 }
 
-/* -1 .. 1, the same in each run. */
+/* Returns a value in -1 .. 1, the same in each run. */
 static inline double made_noise(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

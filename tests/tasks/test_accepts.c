@@ -1,10 +1,10 @@
-/* What tasks accept: each task with each value of each option, alone and in pairs, and with each column given to each
- * option that names columns, on data that have all kinds of columns. What is refused is refused before training, with
- * a fix; what is accepted trains, validates, evaluates and predicts. Models made for one task are given to all others.
- * Meant for builds with sanitizers.
+/* What tasks accept: each task with each value of each option, alone and in pairs, and with each column for each option
+ * that names columns, on data with all kinds of columns. Refusals come before training and have a fix; what is accepted
+ * trains, validates, evaluates and predicts. Models for one task are given to all others. Intended for builds with
+ * sanitizers.
  *     test_accepts [N]
- * One in N of the pairs, 64; 1: all. */
-/* test: kinds=plain,memory; seconds=40 */
+ * Runs one in N of the pairs, 64 by default; 1: all. */
+/* test: kinds=plain,ci-memory; seconds=40 */
 /* test: kinds=long-memory; args=4; seconds=90 */
 #include <limits.h>
 #include <math.h>
@@ -17,6 +17,7 @@
 #include "model/model.h"
 #include "tasks/task.h"
 #include "unroll_advanced.h"
+#include "listed.h"
 
 /* ---- data with all kinds of columns ---- */
 
@@ -54,6 +55,7 @@ struct world {
     struct column column[16];
 };
 
+/* Adds a column to the data. */
 static struct column *add(struct world *w, const char *name, enum column_type type, bool of_sequence)
 {
     struct column *column = &w->column[w->data.columns++];
@@ -67,7 +69,7 @@ static struct column *add(struct world *w, const char *name, enum column_type ty
     column->ids = made.id;
     column->id_bytes = 1;
     if (type == COLUMN_TOKENS)
-        column->ids = made.token, column->vocabulary_size = 4, column->kind = UNROLL_CHARACTERS;
+        column->ids = made.token, column->vocabulary_size = 4, column->kind = CUT_CHARACTERS;
     if (type == COLUMN_SET)
         column->ids = NULL, column->numbers = made.set, column->width = WIDTH;
     if (type == COLUMN_TIME)
@@ -88,7 +90,7 @@ static void begin_world(struct world *w, const char *name, bool rows_are_steps)
     snprintf(w->data.name, sizeof w->data.name, "%s", name);
 }
 
-/* Examples, and series of groups with times, that have all kinds; a text; sets; words with tags. */
+/* Examples, and grouped series with times, with all kinds of columns; a text; sets; tagged words. */
 enum { WORLDS = 5 };
 static struct world worlds[WORLDS];
 
@@ -131,12 +133,12 @@ static void make_worlds(void)
 /* ---- options ---- */
 
 struct job {
-    unroll_spec spec;
-    unroll_train_config config;
+    unroll_model_config spec;
+    unroll_trainer_config config;
     char options[256];
 };
 
-/* A value of a field of the spec or of the configuration; text or number. */
+/* A value of a field of the spec or of the configuration, or of an option; text or number. */
 struct value {
     enum { SPEC, CONFIG, OPTION } of;
     size_t at;
@@ -168,24 +170,24 @@ static void list_spec_values(void)
     static const char *const losses[] = {"none",       "",   "quantile:0.1,0.9", "quantile:0.9,0.1", "mse:0.5",
                                          "gaussian:3", "foo"};
     const char *name;
-    for (int i = 0; (name = unroll_loss_name(i, NULL, NULL)); i++) PUT_TEXT(SPEC, unroll_spec, loss, name);
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) PUT_TEXT(SPEC, unroll_spec, loss, losses[i]);
-    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) PUT_TEXT(SPEC, unroll_spec, pool, pools[i]);
-    for (int i = 0; (name = unroll_cell_name(i)); i++) PUT_TEXT(SPEC, unroll_spec, cell, name);
-    PUT_WHOLE(SPEC, unroll_spec, layers, 2);
-    PUT_WHOLE(SPEC, unroll_spec, bidirectional, 1);
-    PUT_WHOLE(SPEC, unroll_spec, bidirectional, 0);
-    PUT_WHOLE(SPEC, unroll_spec, projection, 2);
-    PUT_WHOLE(SPEC, unroll_spec, peephole, 1);
-    PUT_WHOLE(SPEC, unroll_spec, tied, 1);
-    PUT_WHOLE(SPEC, unroll_spec, embed, 0);
-    PUT_WHOLE(SPEC, unroll_spec, embed, 4);
-    PUT_WHOLE(SPEC, unroll_spec, output, 7);
-    PUT_WHOLE(SPEC, unroll_spec, input, 7);
-    PUT_REAL(SPEC, unroll_spec, dropout, 0.3);
-    PUT_REAL(SPEC, unroll_spec, forget_bias, 1);
-    PUT_TEXT(SPEC, unroll_spec, init, "orthogonal");
-    PUT_TEXT(SPEC, unroll_spec, init, "xavier");
+    for (int i = 0; (name = listed(UNROLL_LIST_LOSSES, i)); i++) PUT_TEXT(SPEC, unroll_model_config, loss, name);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) PUT_TEXT(SPEC, unroll_model_config, loss, losses[i]);
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) PUT_TEXT(SPEC, unroll_model_config, pool, pools[i]);
+    for (int i = 0; (name = listed(UNROLL_LIST_CELLS, i)); i++) PUT_TEXT(SPEC, unroll_model_config, cell, name);
+    PUT_WHOLE(SPEC, unroll_model_config, layers, 2);
+    PUT_WHOLE(SPEC, unroll_model_config, bidirectional, 1);
+    PUT_WHOLE(SPEC, unroll_model_config, bidirectional, 0);
+    PUT_WHOLE(SPEC, unroll_model_config, projection, 2);
+    PUT_WHOLE(SPEC, unroll_model_config, peephole, 1);
+    PUT_WHOLE(SPEC, unroll_model_config, tied, 1);
+    PUT_WHOLE(SPEC, unroll_model_config, embed, 0);
+    PUT_WHOLE(SPEC, unroll_model_config, embed, 4);
+    PUT_WHOLE(SPEC, unroll_model_config, output, 7);
+    PUT_WHOLE(SPEC, unroll_model_config, input, 7);
+    PUT_REAL(SPEC, unroll_model_config, dropout, 0.3);
+    PUT_REAL(SPEC, unroll_model_config, forget_bias, 1);
+    PUT_TEXT(SPEC, unroll_model_config, init, "orthogonal");
+    PUT_TEXT(SPEC, unroll_model_config, init, "xavier");
 }
 
 static void list_config_values(void)
@@ -193,34 +195,35 @@ static void list_config_values(void)
     static const char *const divisions[] = {"even", "length", "stratified", "c", "sc", "n", "nothing"};
     static const char *const changes[] = {"noise=0.1", "shift=4,mask=3", "noise=-1"};
     const char *name;
-    for (int i = 0; (name = unroll_optimizer_name(i)); i++)
-        PUT_TEXT(CONFIG, unroll_train_config, rates.optimizer, name);
-    for (int i = 0; (name = unroll_schedule_name(i, NULL, NULL)); i++)
-        PUT_TEXT(CONFIG, unroll_train_config, schedule, name);
+    for (int i = 0; (name = listed(UNROLL_LIST_OPTIMIZERS, i)); i++)
+        PUT_TEXT(CONFIG, unroll_trainer_config, rates.optimizer, name);
+    for (int i = 0; (name = listed(UNROLL_LIST_SCHEDULES, i)); i++)
+        PUT_TEXT(CONFIG, unroll_trainer_config, schedule, name);
     for (size_t i = 0; i < sizeof divisions / sizeof *divisions; i++)
-        PUT_TEXT(CONFIG, unroll_train_config, divide_by, divisions[i]);
+        PUT_TEXT(CONFIG, unroll_trainer_config, divide_by, divisions[i]);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
-        PUT_TEXT(CONFIG, unroll_train_config, augment, changes[i]);
+        PUT_TEXT(CONFIG, unroll_trainer_config, augment, changes[i]);
     for (int n = 0; n < 3; n++) {
-        PUT_WHOLE(CONFIG, unroll_train_config, batch, (n == 0 ? 1 : n == 1 ? 3 : 100));
-        PUT_WHOLE(CONFIG, unroll_train_config, bptt, (n == 0 ? 0 : n == 1 ? 1 : 200));
+        PUT_WHOLE(CONFIG, unroll_trainer_config, batch, (n == 0 ? 1 : n == 1 ? 3 : 100));
+        PUT_WHOLE(CONFIG, unroll_trainer_config, bptt, (n == 0 ? 0 : n == 1 ? 1 : 200));
     }
-    put((struct value){CONFIG, offsetof(unroll_train_config, batch_tokens), LONG, "batch_tokens", NULL, 90});
-    put((struct value){CONFIG, offsetof(unroll_train_config, batch_tokens), LONG, "batch_tokens", NULL, 99999999999});
-    PUT_WHOLE(CONFIG, unroll_train_config, accumulate, 3);
-    PUT_WHOLE(CONFIG, unroll_train_config, balanced_classes, 1);
-    PUT_WHOLE(CONFIG, unroll_train_config, stateful, 0);
-    PUT_REAL(CONFIG, unroll_train_config, label_smoothing, 0.1);
-    put((struct value){CONFIG, offsetof(unroll_train_config, validation.count), LONG, "validation.count", NULL, 4});
-    put((struct value){CONFIG, offsetof(unroll_train_config, test.count), LONG, "test.count", NULL, 3});
-    put((struct value){CONFIG, offsetof(unroll_train_config, validation.count), LONG, "validation.count", NULL, 500});
+    put((struct value){CONFIG, offsetof(unroll_trainer_config, batch_tokens), LONG, "batch_tokens", NULL, 90});
+    put((struct value){CONFIG, offsetof(unroll_trainer_config, batch_tokens), LONG, "batch_tokens", NULL, 99999999999});
+    PUT_WHOLE(CONFIG, unroll_trainer_config, accumulate, 3);
+    PUT_WHOLE(CONFIG, unroll_trainer_config, balanced_classes, 1);
+    PUT_WHOLE(CONFIG, unroll_trainer_config, stateful, 0);
+    PUT_REAL(CONFIG, unroll_trainer_config, label_smoothing, 0.1);
+    put((struct value){CONFIG, offsetof(unroll_trainer_config, validation.count), LONG, "validation.count", NULL, 4});
+    put((struct value){CONFIG, offsetof(unroll_trainer_config, test.count), LONG, "test.count", NULL, 3});
+    put((struct value){CONFIG, offsetof(unroll_trainer_config, validation.count), LONG, "validation.count", NULL, 500});
 }
 
-/* Each option of the task: names with each column of the data, "all" and one that is missing; numbers with some. */
+/* Lists each option of the task: names with each column of the data, "all" and a missing one; numbers with some
+ * values. */
 static void list_task_options(const char *task, const unroll_dataset *data)
 {
-    unroll_option option;
-    for (int i = 0; unroll_task_option(task, i, &option); i++) {
+    unroll_option option = {.size = sizeof option};
+    for (int i = 0; unroll_list_option(UNROLL_LIST_TASKS, task, i, &option); i++) {
         if (!option.is_text) {
             put((struct value){.of = OPTION, .name = option.name, .text = "2"});
             put((struct value){.of = OPTION, .name = option.name, .text = "0.9"});
@@ -257,14 +260,14 @@ static void set(struct job *job, const struct value *value)
 
 /* ---- running ---- */
 
-static char about[512]; /* the case at hand */
+static char about[512]; /* description of the current case */
 static int accepted, refused;
 
-/* The sanitizer's hook: a crash names its case. */
+/* The sanitizer's hook: a crash prints its case. */
 void __asan_on_error(void) __attribute__((visibility("default")));
 void __asan_on_error(void) { fprintf(stderr, "while: %s\n", about); }
 
-/* What is refused has a reason and a fix. */
+/* Checks that a refusal has a reason and a fix. */
 static void refuse(unroll_status status, bool trains)
 {
     const char *error = unroll_last_error();
@@ -280,31 +283,33 @@ static int take(void *arg, const char *json, const char *line)
     return json == NULL || line == NULL;
 }
 
+/* Evaluates the model and predicts, if it can. */
 static void use(unroll_model *model, const unroll_dataset *data)
 {
-    unroll_evaluation evaluation;
+    unroll_evaluation evaluation = {.size = sizeof evaluation};
     int count = 0;
     char *details = NULL;
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
-    unroll_status status = unroll_evaluate(model, data, &machine, &evaluation, &details);
+    unroll_status status = unroll_model_evaluate(model, data, &machine, &evaluation, &details);
     free(details);
     if (status != UNROLL_OK)
         refuse(status, false);
-    if (!unroll_can_predict(model))
+    if (!unroll_model_can_predict(model))
         return;
-    status = unroll_predict(model, data, &machine, take, &count);
+    status = unroll_model_predict(model, data, &machine, take, &count);
     if (status != UNROLL_OK)
         refuse(status, false);
     else
         CHECK(count > 0, "%s: %d predictions", about, count);
 }
 
-static void train(unroll_model *model, const unroll_dataset *data, const unroll_train_config *config)
+/* Trains two steps and validates; a refusal during the training is a failure. */
+static void train(unroll_model *model, const unroll_dataset *data, const unroll_trainer_config *config)
 {
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation evaluation;
+    unroll_evaluation evaluation = {.size = sizeof evaluation};
     unroll_status status = unroll_trainer_new(model, data, config, &trainer);
     if (status != UNROLL_OK) {
         refuse(status, false);
@@ -324,7 +329,7 @@ static void train(unroll_model *model, const unroll_dataset *data, const unroll_
 
 static struct job job_of(const char *task)
 {
-    struct job job = {.spec = unroll_spec_auto(), .config = unroll_train_default()};
+    struct job job = {.spec = unroll_model_config_auto(), .config = unroll_trainer_config_default()};
     job.spec.hidden = 4;
     job.config.task = task;
     job.config.batch = 4;
@@ -335,6 +340,7 @@ static struct job job_of(const char *task)
     return job;
 }
 
+/* Runs a task with one or two values of its options. */
 static void run(const char *task, const struct world *world, const struct value *one, const struct value *two)
 {
     struct job job = job_of(task);
@@ -351,7 +357,7 @@ static void run(const char *task, const struct world *world, const struct value 
                                  list[i]->name, list[i]->text ? list[i]->text : "", list[i]->number);
     }
     job.config.task_options = job.options;
-    unroll_status status = unroll_task_network(task, job.options, &world->data, &job.spec, &defaults);
+    unroll_status status = unroll_task_configure(task, job.options, &world->data, &job.spec, &defaults);
     if (status == UNROLL_OK)
         status = unroll_model_new(&job.spec, 1, &model);
     if (status != UNROLL_OK)
@@ -361,7 +367,7 @@ static void run(const char *task, const struct world *world, const struct value 
     unroll_model_free(model);
 }
 
-/* Is the pair among those that are run? A hash of its place, so that each run has the same. */
+/* True if the pair is selected: a hash of its position, so that each run has the same. */
 static bool is_drawn(int a, int b, unsigned one_in)
 {
     return ((unsigned)a * 2654435761u + (unsigned)b * 40503u) % one_in == 0;
@@ -382,7 +388,7 @@ static void run_task(const char *task, const struct world *world, unsigned one_i
     run(task, world, NULL, NULL);
     for (int i = 0; i < value_count; i++) run(task, world, &values[i], NULL);
     if (accepted == before)
-        return; /* such data have nothing for the task */
+        return; /* not applicable to these data */
     for (int i = 0; i < value_count; i++)
         for (int k = i + 1; k < value_count; k++)
             if (!same_field(&values[i], &values[k]) && is_drawn(i, k, one_in))
@@ -391,15 +397,15 @@ static void run_task(const char *task, const struct world *world, unsigned one_i
 
 /* ---- models of other tasks ---- */
 
-/* As a program has them that makes the network by hand: a network for one task with any loss, pool and direction, given
- * to the trainer of another. */
+/* Simulates a program that builds the network by hand: a network for one task, with any loss, pool and direction, is
+ * given to the trainer of another. */
 static void give(const char *from, const char *to, const struct world *world, const char *loss, int how)
 {
     struct job job = job_of(from), other = job_of(to);
     unroll_model *model = NULL;
     snprintf(about, sizeof about, "network of %s with loss %s (%d) for %s, data %s", from, loss, how, to, world->name);
     check_next_case();
-    if (unroll_task_network(from, "", &world->data, &job.spec, NULL) != UNROLL_OK)
+    if (unroll_task_configure(from, "", &world->data, &job.spec, NULL) != UNROLL_OK)
         return;
     job.spec.loss = loss ? loss : job.spec.loss;
     job.spec.pool = how == 1 ? "last" : how == 2 ? NULL : job.spec.pool;
@@ -414,11 +420,11 @@ static void give(const char *from, const char *to, const struct world *world, co
 static void exchange_models(const struct world *world)
 {
     const char *from, *to, *loss;
-    for (int i = 0; (from = unroll_task_name(i, NULL)); i++)
-        for (int k = 0; (to = unroll_task_name(k, NULL)); k++)
+    for (int i = 0; (from = listed(UNROLL_LIST_TASKS, i)); i++)
+        for (int k = 0; (to = listed(UNROLL_LIST_TASKS, k)); k++)
             for (int how = 0; how < 5; how++) {
                 give(from, to, world, NULL, how);
-                for (int l = 0; (loss = unroll_loss_name(l, NULL, NULL)); l++) give(from, to, world, loss, how);
+                for (int l = 0; (loss = listed(UNROLL_LIST_LOSSES, l)); l++) give(from, to, world, loss, how);
             }
 }
 
@@ -426,13 +432,14 @@ int main(int count, char **words)
 {
     const unsigned one_in = count > 1 ? (unsigned)atoi(words[1]) : 64;
     const char *task;
-    unroll_option option;
-    CHECK(!unroll_task_option("forecast", INT_MIN, &option) && !unroll_reader_option("csv", INT_MIN, &option) &&
-              unroll_task_option("forecast", 0, &option),
+    unroll_option option = {.size = sizeof option};
+    CHECK(!unroll_list_option(UNROLL_LIST_TASKS, "forecast", INT_MIN, &option) &&
+              !unroll_list_option(UNROLL_LIST_READERS, "csv", INT_MIN, &option) &&
+              unroll_list_option(UNROLL_LIST_TASKS, "forecast", 0, &option),
           "options by their numbers");
     make_worlds();
     for (int w = 0; w < WORLDS; w++)
-        for (int i = 0; (task = unroll_task_name(i, NULL)); i++) run_task(task, &worlds[w], one_in);
+        for (int i = 0; (task = listed(UNROLL_LIST_TASKS, i)); i++) run_task(task, &worlds[w], one_in);
     CHECK(accepted > 1000 && refused > 1000, "%d accepted, %d refused", accepted, refused);
     for (int w = 0; w < WORLDS; w++) exchange_models(&worlds[w]);
     printf("%d accepted, %d refused\n", accepted, refused);

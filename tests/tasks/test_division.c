@@ -1,5 +1,6 @@
-/* How ranks share the sequences of a task: each once in an epoch, balanced as asked, the same for whoever asks and
- * when, from several threads. The ways themselves are test_sampler.c's, trainings of several ranks test_mpi.sh's. */
+/* How ranks share the sequences of a task: each occurs once in an epoch, balanced as configured, with the same result
+ * for every caller and time, from several threads. The methods themselves are tested in test_sampler.c, trainings of
+ * several ranks in test_mpi.sh. */
 /* test: seconds=5 */
 #include <math.h>
 #include <pthread.h>
@@ -7,7 +8,7 @@
 
 #include "base/memory.h"
 #include "tasks/schema.h"
-#include "tasks/sequence_part.h"
+#include "tasks/examples/sequence_part.h"
 #include "tasks/task_table.h"
 #include "temporary.h"
 
@@ -17,7 +18,7 @@ static unroll_dataset *data;
 static unroll_model *model;
 static struct task_request request;
 
-/* Texts of 1 to 60 characters, a label that one in five has, a site. */
+/* Texts of 1 to 60 characters, a label for one in five, a site. */
 static void make_data(void)
 {
     static char text[1 << 16];
@@ -26,13 +27,13 @@ static void make_data(void)
         for (int k = 0; k <= i * 7 % 60; k++) text[used++] = (char)('a' + (i + k) % 20);
         used += (size_t)sprintf(text + used, ",%s,site%d\n", i % 5 ? "often" : "rare", i * i % SITES);
     }
-    unroll_dataset_config config = unroll_data_default();
+    unroll_dataset_config config = unroll_dataset_config_default();
     config.options = "tokens=chars";
     write_text(inside("set.csv"), text);
-    MUST(unroll_data_open(inside("set.csv"), &config, &data));
-    unroll_spec spec = unroll_spec_auto();
+    MUST(unroll_dataset_open(inside("set.csv"), &config, &data));
+    unroll_model_config spec = unroll_model_config_auto();
     spec.hidden = 4;
-    MUST(unroll_task_network("classify", "target=label", data, &spec, NULL));
+    MUST(unroll_task_configure("classify", "target=label", data, &spec, NULL));
     MUST(unroll_model_new(&spec, 1, &model));
     request = (struct task_request){.data = data,
                                     .rows = ROWS,
@@ -53,12 +54,13 @@ static struct sequence_part *open_part(const char *how)
     return (struct sequence_part *)part;
 }
 
-/* What an epoch gives the shares. */
+/* What an epoch gives to each share. */
 struct tally {
     int seen[COUNT], share[COUNT];
     double steps[SHARES], rare[SHARES], worst;
 };
 
+/* Counts how an epoch is divided among the shares. */
 static struct tally tally(const struct sequence_part *p, int64_t epoch)
 {
     struct tally t = {.worst = 0};
@@ -139,10 +141,10 @@ static void check_refusals(void)
     struct part *part = NULL;
     request.divide_by = "town";
     CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA,
-                  "has no column 'town'; fix: even, length, stratified or a column of it");
+                  "has no column 'town'; fix: use even, length, stratified or a column of it");
     request.divide_by = "text";
-    CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA, "has no categories; fix: even");
-    request.divide_by = "site", request.shares = 5; /* of squares modulo 7 there are four */
+    CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA, "has no categories; fix: use even");
+    request.divide_by = "site", request.shares = 5; /* there are four squares modulo 7 */
     CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA, "fewer values than 5 ranks");
     request.divide_by = "length", request.shares = ROWS + 1;
     CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_USAGE, "a row for each part");
@@ -150,10 +152,10 @@ static void check_refusals(void)
     CHECK(part == NULL, "no part is left");
 }
 
-/* Of a checkpoint of so many shards, or to one. */
+/* Trains from a checkpoint with this many shards, or to one. */
 static unroll_status go_on(int shards, const char *from, const char *to)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_trainer *trainer;
     config.task = "classify", config.task_options = "target=label";
     config.batch = ROWS, config.bptt = 0;
@@ -187,7 +189,7 @@ int main(void)
     check_refusals();
     check_others();
     unroll_model_free(model);
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     remove(inside("set.csv"));
     rmdir(folder);
     return check_finish("division");

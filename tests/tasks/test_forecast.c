@@ -1,6 +1,5 @@
-/* The task forecast: seasons and times that are found; windows, scales and metrics against numbers worked out by hand;
- * a toy that learns; answers in units with times that go on; a stream that gives what predict gives; what is refused.
- */
+/* The task forecast: detection of seasons and times; windows, scales and metrics compared with hand calculations; a
+ * small example that learns; predictions in units with later times; a stream that equals predict; refusals. */
 /* test: seconds=5 */
 #include "tasks/forecast_run.h"
 #include "tasks/quantiles.h"
@@ -53,23 +52,23 @@ static void check_times(void)
         made.time[i] = interval_after(&months, begin_2020 + 30 * day, (int)i);
     }
     interval_format(&(struct interval){.months = 1}, made.time[1], text);
-    CHECK(strcmp(text, "2020-02-29") == 0, "a month behind 2020-01-31: %s", text);
+    CHECK(strcmp(text, "2020-02-29") == 0, "a month after 2020-01-31: %s", text);
     MUST(series_interval(&made.data, &interval));
     CHECK(interval.months == 1, "ends of months: %d", interval.months);
     interval_format(&interval, interval_after(&interval, made.time[1], 12), text);
-    CHECK(strcmp(text, "2021-02-28") == 0, "a year behind 2020-02-29: %s", text);
+    CHECK(strcmp(text, "2021-02-28") == 0, "a year after 2020-02-29: %s", text);
     for (size_t i = 0; i < 100; i++) /* the 28th of each month */
         made.time[i] = interval_after(&(struct interval){.months = 1}, begin_2020 + 27 * day, (int)i);
     MUST(series_interval(&made.data, &interval));
     interval_format(&interval, interval_after(&interval, made.time[13], 1), text);
-    CHECK(strcmp(text, "2021-03-28") == 0, "a month behind 2021-02-28, which is the last of February: %s", text);
+    CHECK(strcmp(text, "2021-03-28") == 0, "a month after 2021-02-28, which is the last of February: %s", text);
     make_days(&made, 100, 0);
-    for (int i = 0; i < 100; i++) /* Wednesday 2020-01-01, then all days but Saturdays, Sundays and a holiday */
+    for (int i = 0; i < 100; i++) /* Wednesday 2020-01-01, then all days except Saturdays, Sundays and a holiday */
         made.time[i] = interval_after(&(struct interval){.seconds = day, .weekdays = true}, begin_2020, i + (i > 70));
     MUST(series_interval(&made.data, &interval));
     CHECK(interval.weekdays && interval.seconds == day, "%g s, weekdays %d", interval.seconds, interval.weekdays);
     interval_format(&interval, interval_after(&interval, begin_2020 + 2 * day, 6), text);
-    CHECK(strcmp(text, "2020-01-13") == 0, "six weekdays behind Friday 2020-01-03: %s", text);
+    CHECK(strcmp(text, "2020-01-13") == 0, "six weekdays after Friday 2020-01-03: %s", text);
     float *load = made_numbers(&made, "load");
     for (size_t i = 0; i < 100; i++) load[i] = calendar_weekday(made.time[i]) == 1 ? 5 : (float)(i % 3) * 0.1f;
     CHECK(season_of(&made) == 5, "Mondays: %d", season_of(&made));
@@ -77,9 +76,10 @@ static void check_times(void)
     CHECK_REFUSED(series_interval(&made.data, &interval), UNROLL_DATA, "are not as far apart as the others");
     make_days(&made, 100, 0);
     made.time[60] = made.time[59];
-    CHECK_REFUSED(series_interval(&made.data, &interval), UNROLL_DATA,
-                  "'made.csv', rows 60 and 61: the time 2020-01-03 11:00:00 is there twice in a series; fix: name the "
-                  "column that divides the rows into series");
+    CHECK_REFUSED(
+        series_interval(&made.data, &interval), UNROLL_DATA,
+        "'made.csv', rows 60 and 61: the time 2020-01-03 11:00:00 occurs twice in a series; fix: name the column that "
+        "divides the rows into series");
     make_days(&made, 100, 0);
     made.time[60] = (double)NAN;
     CHECK_REFUSED(series_interval(&made.data, &interval), UNROLL_DATA, "row 61 has no time in column 'when'; fix: ");
@@ -94,8 +94,8 @@ static void check_times(void)
 
 /* ---- windows, metrics ---- */
 
-/* Steps of 2 with horizon 2 and no season in 1 2 3 .. 20, of which the last 6 are validated on: scale and level by
- * hand. */
+/* Steps of 2 with horizon 2 and no season in 1 2 3 .. 20, with the last 6 as validation: scale and level are calculated
+ * by hand. */
 static void check_windows(void)
 {
     made_begin(&made, 20);
@@ -121,12 +121,11 @@ static void check_windows(void)
     CHECK(isnan(batch.values[0]) && fabs((double)batch.values[rows * 2] - unit) < 1e-6 &&
               fabs((double)batch.values[rows * 2 + 1] - 2 * unit) < 1e-6,
           "values %g, %g", (double)batch.values[rows * 2], (double)batch.values[rows * 2 + 1]);
-    CHECK(batch.lengths[4] == 2 && batch.lengths[5] == 0, "rows behind the last window have %d steps",
-          batch.lengths[5]);
+    CHECK(batch.lengths[4] == 2 && batch.lengths[5] == 0, "rows after the last window have %d steps", batch.lengths[5]);
 
-    /* Results 0 say the level again: errors 1 and 2 in units; MASE's are of a step, 1 each. */
+    /* outputs of 0 repeat the level: errors of 1 and 2 in units; MASE's are those of a step, 1 each */
     float *z = allocate_zeroed(2 * rows * 2, sizeof(float));
-    unroll_evaluation e;
+    unroll_evaluation e = {.size = sizeof e};
     task_forecast.observe(part, 0, &batch, z);
     task_forecast.score(part, 1, true, &e);
     CHECK(fabs(e.metric[0].value - 2.5 * unit * unit) < 1e-6, "mse %g", e.metric[0].value);
@@ -142,7 +141,27 @@ static void check_windows(void)
     unroll_model_free(run.model);
 }
 
-/* Of 0 1 2 at the levels 0.25 0.5 0.75 and the truth 2: 0.25 x 2, 0.5 x 1, 0, twice their mean. */
+/* Quantiles 0 1 2 at the levels 0.25 0.5 0.75 and the truth 2: 0.25 x 2, 0.5 x 1, 0, twice their mean. */
+/* A validation by a share has 24 numbers of all series, but at most a quarter of them; a count is what it says. */
+static void check_validation_share(void)
+{
+    static const struct {
+        size_t length, validation;
+        int64_t count;
+    } rows[] = {{120, 24, 0}, {60, 15, 0}, {600, 60, 0}, {120, 6, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        made_begin(&made, rows[i].length);
+        float *x = made_numbers(&made, "x");
+        for (size_t k = 0; k < rows[i].length; k++) x[k] = (float)(k % 7);
+        struct run run = run_new(&made, "horizon=2,season=1,context=4", "mse", 6);
+        run.request.validation = (unroll_held_out){.count = rows[i].count, .share = rows[i].count ? 0 : 0.1};
+        struct part *part = open_part(&run, PART_VALIDATION);
+        CHECK(part->examples == rows[i].validation - 1, "%zu windows of %zu rows", part->examples, rows[i].length);
+        part_free(part);
+        unroll_model_free(run.model);
+    }
+}
+
 static void check_crps(void)
 {
     const double quantile[] = {0, 1, 2}, level[] = {0.25, 0.5, 0.75};
@@ -153,7 +172,7 @@ static void check_crps(void)
     CHECK(fabs(crps_of_quantiles(&(double){4}, &(double){0.5}, 1, 1) - 3) < 1e-12, "of a median it is the error");
 }
 
-/* Each epoch draws from all windows of the training part, whose numbers are of it alone; the same epoch is the same. */
+/* Each epoch draws from all windows of the training part and only from its values; the same epoch is the same. */
 static void check_epochs(void)
 {
     make_days(&made, 300, 1);
@@ -186,14 +205,15 @@ static void check_epochs(void)
 
 /* ---- learning ---- */
 
+/* Trains a small forecast and returns its validation. */
 static unroll_evaluation train(struct made *from, const char *options, const char *loss, int epochs,
                                unroll_model **model)
 {
-    unroll_train_config config = unroll_train_default();
-    unroll_spec spec = unroll_spec_auto();
+    unroll_trainer_config config = unroll_trainer_config_default();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_task_defaults defaults = unroll_task_defaults_default();
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     unroll_trainer *trainer;
     spec.hidden = 16;
     spec.loss = loss;
@@ -205,7 +225,7 @@ static unroll_evaluation train(struct made *from, const char *options, const cha
     config.rates.learning_rate = 0.01;
     config.total_steps = epochs * 32;
     config.machine.threads = 1;
-    MUST(unroll_task_network("forecast", options, &from->data, &spec, &defaults));
+    MUST(unroll_task_configure("forecast", options, &from->data, &spec, &defaults));
     MUST(unroll_model_new(&spec, 1, model));
     if (!MUST(unroll_trainer_new(*model, &from->data, &config, &trainer)))
         abort();
@@ -223,7 +243,7 @@ static void check_learning(void)
         make_days(&made, 600, 4);
         unroll_evaluation e = train(&made, "horizon=12", losses[i], 6, &model);
         CHECK(e.metric[0].value < 0.7 * e.floor, "loss %s: mse %g, seasonal naive %g",
-              losses[i] ? losses[i] : "of the task", e.metric[0].value, e.floor); /* noise twice against noise once */
+              losses[i] ? losses[i] : "of the task", e.metric[0].value, e.floor); /* doubled noise against noise */
         if (i != 1)
             CHECK(strcmp(e.metric[6].name, "coverage") == 0 && e.metric[6].value > 0.6 && e.metric[6].value < 0.95,
                   "80%% interval: %g", e.metric[6].value);
@@ -231,7 +251,7 @@ static void check_learning(void)
     }
 }
 
-/* What is known of the future tells it: x is the sign of what `promo` will be. */
+/* Known future values determine it: x is the sign of the future `promo`. */
 static void check_known(void)
 {
     uint64_t state = 5;
@@ -250,7 +270,7 @@ static void check_known(void)
     unroll_model_free(model);
 }
 
-/* ---- answers, streams ---- */
+/* ---- predictions, streams ---- */
 
 struct taken {
     json_t *answer[MADE_SEQUENCES];
@@ -268,11 +288,12 @@ static unroll_status take(void *arg, json_t *answer)
     return UNROLL_OK;
 }
 
-/* The same inputs step by step through a stream: its results behind the last step of each row. */
+/* Runs the same inputs step by step through a stream and compares the outputs after the last step of each row. */
 static void compare_stream(const struct run *run, const struct part *part, const struct task_batch *batch,
                            const float *z)
 {
-    unroll_stream_config config = unroll_stream_default();
+    unroll_stream_config config = unroll_stream_config_default();
+    config.raw = 1;
     size_t bytes = unroll_stream_bytes(run->model, &config), rows = (size_t)part->shape->rows;
     size_t wide = (size_t)run->model->input, results = (size_t)unroll_model_outputs(run->model);
     void *memory = allocate(bytes);
@@ -282,7 +303,7 @@ static void compare_stream(const struct run *run, const struct part *part, const
         unroll_stream *stream;
         MUST(unroll_stream_init(memory, bytes, run->model, &config, &stream));
         for (size_t t = 0; t <= last; t++)
-            MUST(unroll_stream_step(stream, batch->inputs + (t * rows + row) * wide, answer));
+            MUST(unroll_stream_step(stream, NULL, batch->inputs + (t * rows + row) * wide, answer));
         double off = 0;
         for (size_t k = 0; k < results; k++)
             off = fmax(off, fabs((double)answer[k] - (double)z[(last * rows + row) * results + k]));
@@ -292,10 +313,11 @@ static void compare_stream(const struct run *run, const struct part *part, const
     release(memory);
 }
 
+/* Predicts, stores the answers and compares them with a stream. */
 static void predict(const struct run *run, struct taken *taken)
 {
     struct part *part = open_part(run, PART_PREDICTED);
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session;
     struct task_batch arrays = new_batch(part);
     *taken = (struct taken){0};
@@ -304,14 +326,15 @@ static void predict(const struct run *run, struct taken *taken)
     config.rows = part->shape->rows;
     config.lengths = 1;
     config.machine.threads = 1;
+    config.raw = 1;
     MUST(unroll_session_new(run->model, &config, &session));
-    size_t count = unroll_count(session, "z");
+    size_t count = unroll_session_count(session, "z");
     float *z = allocate_zeroed(count, sizeof *z);
     for (int64_t number = 0; number < part->batches; number++) {
         part->fill(part, 0, number, &arrays);
         unroll_batch batch = {.size = sizeof batch, .inputs = arrays.inputs, .lengths = arrays.lengths};
-        MUST(unroll_forward(session, &batch));
-        MUST(unroll_read(session, "z", z, count));
+        MUST(unroll_session_forward(session, &batch));
+        MUST(unroll_session_read(session, "z", z, count));
         MUST(task_forecast.answer(part, number, &arrays, z, take, taken));
     }
     compare_stream(run, part, &arrays, z);
@@ -336,7 +359,7 @@ static void check_answers(void)
     const json_t *large = taken.answer[1];
     CHECK(strcmp(json_string_value(json_object_get(large, "group")), "large") == 0, "the second store");
     CHECK(strcmp(json_string_value(json_array_get(json_object_get(large, "time"), 0)), "2020-01-13 12:00:00") == 0,
-          "behind 2020-01-13 11:00 comes %s", json_string_value(json_array_get(json_object_get(large, "time"), 0)));
+          "2020-01-13 11:00 is followed by %s", json_string_value(json_array_get(json_object_get(large, "time"), 0)));
     const json_t *forecast = json_object_get(json_object_get(large, "forecast"), "load");
     double first = json_number_value(json_array_get(forecast, 0));
     CHECK(json_array_size(forecast) == 3 && first > 2000 && first < 8000, "%zu steps, first %g",
@@ -353,21 +376,21 @@ static void check_answers(void)
     CHECK(lines == 7, "%d lines: a header and 3 for each store", lines);
     forget(&taken);
 
-    /* A store that was not trained on has the scale of what it was; rows without targets are the future. */
+    /* a store that was not in the training has the scale of its inputs; rows without targets are the future */
     static const char *names[] = {"new", "large"};
     made.column[2].vocabulary = names;
     for (size_t i = 290; i < 300; i++) made.number[1][i] = NAN;
     predict(&run, &taken);
     const json_t *next = taken.answer[0];
     CHECK(strcmp(json_string_value(json_array_get(json_object_get(next, "time"), 0)), "2020-01-13 02:00:00") == 0,
-          "behind the last target comes %s", json_string_value(json_array_get(json_object_get(next, "time"), 0)));
+          "the last target is followed by %s", json_string_value(json_array_get(json_object_get(next, "time"), 0)));
     first = json_number_value(json_array_get(json_object_get(json_object_get(next, "forecast"), "load"), 0));
     CHECK(first > 20 && first < 80, "the new store %g", first);
     forget(&taken);
     unroll_model_free(run.model);
 }
 
-/* Missing numbers: their masks are read, they don't count, and the level is the last that is there. */
+/* Missing numbers: their masks are read, they do not count, and the level is the last value present. */
 static void check_missing(void)
 {
     unroll_model *model;
@@ -413,17 +436,17 @@ static void check_details(void)
 static void refuse_network(const char *options, const char *loss, unroll_status status, const char *part)
 {
     unroll_task_defaults defaults = unroll_task_defaults_default();
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     spec.loss = loss;
-    CHECK_REFUSED(unroll_task_network("forecast", options, &made.data, &spec, &defaults), status, part);
+    CHECK_REFUSED(unroll_task_configure("forecast", options, &made.data, &spec, &defaults), status, part);
 }
 
-/* A model that knows its task reads no options any more, and still they are checked. */
+/* A model with a task does not use options any more, but they are still checked. */
 static void check_options_of_fitted(void)
 {
     unroll_model *model;
     unroll_trainer *trainer = NULL;
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     make_days(&made, 200, 1);
     train(&made, "horizon=6", "mse", 1, &model);
     config.task = "forecast";
@@ -449,22 +472,23 @@ static void check_refusals(void)
     refuse_network("horizon=0", NULL, UNROLL_USAGE, "horizon");
     refuse_network("horizont=3", NULL, UNROLL_USAGE, "horizon");
     refuse_network("target=lod", NULL, UNROLL_USAGE,
-                   "'made.csv' has no column 'lod'; fix: one of when, load, still, wind");
-    refuse_network("season=150", NULL, UNROLL_DATA,
-                   "`season` = 150, and the longest series of 'made.csv' has 150 steps: none repeats; fix: a season");
-    refuse_network("known=x", NULL, UNROLL_USAGE, "has no column 'x'; fix: one of");
-    refuse_network("target=wind", NULL, UNROLL_DATA, "the column 'wind' has none; fix: another column, or read it");
+                   "'made.csv' has no column 'lod'; fix: use one of when, load, still, wind");
+    refuse_network(
+        "season=150", NULL, UNROLL_DATA,
+        "`season` = 150, and the longest series of 'made.csv' has 150 steps: none repeats; fix: use a season");
+    refuse_network("known=x", NULL, UNROLL_USAGE, "has no column 'x'; fix: use one of");
+    refuse_network("target=wind", NULL, UNROLL_DATA, "the column 'wind' has none; fix: use another column, or read it");
     refuse_network("target=still", NULL, UNROLL_DATA,
-                   "column 'still' of 'made.csv' is constant: there is nothing to forecast; fix: another target");
+                   "column 'still' of 'made.csv' is constant: there is nothing to forecast; fix: use another target");
     refuse_network(NULL, "xent", UNROLL_USAGE,
-                   "loss = 'xent' is no loss of the task forecast for these data; fix: quantile, mse");
+                   "loss = 'xent' is not supported by the task forecast for these data; fix: quantile, mse");
     struct run run = run_new(&made, "horizon=6", NULL, 0);
     CHECK(strstr(unroll_model_schema(run.model), "'still' is constant and left out"),
           "the schema says what is left out");
     run.request.validation.count = 4;
     CHECK_REFUSED(
         task_forecast.open(&run.request, PART_VALIDATION, &part), UNROLL_DATA,
-        "the validation: no series has a horizon of 6 steps behind a period of 24 (the longest has 4 steps); fix: ");
+        "the validation: no series has a horizon of 6 steps after a period of 24 (the longest has 4 steps); fix: ");
     CHECK(part == NULL, "no part is left");
     run.request.validation.count = 140;
     CHECK_REFUSED(
@@ -480,9 +504,8 @@ static void check_refusals(void)
     made_numbers(&other, "still");
     wind = made_column(&other, "wind", COLUMN_CATEGORY);
     wind->vocabulary = winds, wind->vocabulary_size = 2;
-    CHECK_REFUSED(
-        task_forecast.open(&run.request, PART_PREDICTED, &part), UNROLL_DATA,
-        "'made.csv' has 20 steps, fewer than the 24 that a forecast reads at least; fix: give more of its past");
+    CHECK_REFUSED(task_forecast.open(&run.request, PART_PREDICTED, &part), UNROLL_DATA,
+                  "'made.csv' has 20 steps, fewer than the 24 that a forecast needs; fix: give more of its past");
     unroll_model_free(run.model);
     make_days(&made, 100, 1);
     made.column[1].type = COLUMN_TIME;
@@ -494,6 +517,7 @@ int main(void)
     check_seasons();
     check_times();
     check_windows();
+    check_validation_share();
     check_crps();
     check_epochs();
     check_learning();

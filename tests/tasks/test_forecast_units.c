@@ -1,13 +1,13 @@
-/* Models of the task forecast in the units of the data (unroll_model_in_units): a stream reads numbers as the data have
- * them and gives what a session gives of windows, over missing numbers, past and known columns, groups and several
- * targets; what is refused. What a forecast answers is test_forecast's. */
+/* Forecast models in the units of the data (unroll_model_to_units): a stream reads raw numbers and gives a session's
+ * results for windows, with missing numbers, past and known columns, groups and several targets; refusals. Predictions
+ * are tested in test_forecast.c. */
 /* test: seconds=5 */
 #include "tasks/forecast_run.h"
 
 static struct made made; /* too large for the stack */
 
-/* What a step of a stream reads: the numbers of the period, where one is missing the last that came; masks; the other
- * columns, of those known ahead the horizon, too. */
+/* Writes the inputs of a step of a stream: the numbers of the period, with the last one for missing ones; masks; the
+ * other columns, including the horizon of those known in advance. */
 static void write_frame(const struct recipe *recipe, const struct window *window, size_t step, float *level, float *to)
 {
     const size_t begin = recipe->data->begin[window->sequence] + step, patch = (size_t)recipe->patch;
@@ -27,13 +27,13 @@ static void write_frame(const struct recipe *recipe, const struct window *window
             *to++ = channel_at(&recipe->channel[c].in, window->sequence, begin + k);
 }
 
-/* A stream of a model in units against results z [steps, rows, results] of one window. */
+/* Compares a stream of a model in units with results z [steps, rows, results] of one window. */
 static void compare_units(const struct run *run, const struct windows *w, const struct window *window, const float *z)
 {
     const struct recipe *recipe = &w->recipe;
     const struct scale *scale = recipe_scale(recipe, window->sequence, window->target);
     const double level = recipe_level(recipe, window);
-    unroll_stream_config config = unroll_stream_default();
+    unroll_stream_config config = unroll_stream_config_default();
     size_t bytes = unroll_stream_bytes(run->model, &config), results = (size_t)unroll_model_outputs(run->model);
     void *memory = allocate(bytes);
     float *answer = allocate_zeroed(results, sizeof *answer), *frame = allocate_zeroed(4096, sizeof *frame), last = 0;
@@ -42,7 +42,7 @@ static void compare_units(const struct run *run, const struct windows *w, const 
     CHECK(run->model->input == recipe_inputs(recipe) - 2, "a step reads %d numbers", run->model->input);
     for (int t = window->steps; t > 0; t--) {
         write_frame(recipe, window, window->origin - (size_t)t * (size_t)recipe->patch, &last, frame);
-        MUST(unroll_stream_step(stream, frame, answer));
+        MUST(unroll_stream_step(stream, NULL, frame, answer));
     }
     double off = 0;
     for (size_t k = 0; k < results; k++)
@@ -53,7 +53,7 @@ static void compare_units(const struct run *run, const struct windows *w, const 
     release(memory);
 }
 
-/* The window that is answered of a sequence and target, by a session and by a stream in units. */
+/* Predicts the last window of a sequence and target with a session and with a stream in units. */
 static void check_in_units(struct made *from, const char *options, const char *loss, const char *series,
                            size_t sequence, int target)
 {
@@ -61,26 +61,29 @@ static void check_in_units(struct made *from, const char *options, const char *l
     struct part *part = open_part(&run, PART_PREDICTED);
     struct windows *w = (struct windows *)part;
     struct task_batch arrays = new_batch(part);
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session;
     struct window window = {0};
+    unroll_model *in_units;
     int row = 0;
+    config.raw = 1;
     config.mode = UNROLL_INFER;
     config.steps = part->shape->steps;
     config.rows = part->shape->rows;
     config.lengths = config.machine.threads = 1;
     MUST(unroll_session_new(run.model, &config, &session));
-    size_t count = unroll_count(session, "z"), results = (size_t)unroll_model_outputs(run.model);
+    size_t count = unroll_session_count(session, "z"), results = (size_t)unroll_model_outputs(run.model);
     float *z = allocate_zeroed(count, sizeof *z);
     part->fill(part, 0, 0, &arrays);
     unroll_batch batch = {.size = sizeof batch, .inputs = arrays.inputs, .lengths = arrays.lengths};
-    MUST(unroll_forward(session, &batch));
-    MUST(unroll_read(session, "z", z, count));
-    CHECK_REFUSED(unroll_model_in_units(run.model, series), UNROLL_USAGE, "the model has sessions");
+    MUST(unroll_session_forward(session, &batch));
+    MUST(unroll_session_read(session, "z", z, count));
     unroll_session_free(session);
     while (windows_at(w, 0, 0, row, &window) && (window.sequence != sequence || window.target != target)) row++;
-    MUST(unroll_model_in_units(run.model, series));
-    CHECK(unroll_model_schema(run.model) == NULL, "it only streams from then on");
+    MUST(unroll_model_to_units(run.model, series, &in_units));
+    unroll_model_free(run.model);
+    run.model = in_units;
+    CHECK(unroll_model_schema(run.model) == NULL, "it only streams");
     compare_units(&run, w, &window,
                   z + ((size_t)(window.steps - 1) * (size_t)part->shape->rows + (size_t)row) * results);
     release(z);
@@ -108,15 +111,26 @@ static void check_units_refused(void)
 {
     make_stores(&made, 300);
     struct run run = run_new(&made, "horizon=3,season=24", "mse", 0);
-    CHECK_REFUSED(unroll_model_in_units(run.model, NULL), UNROLL_USAGE,
-                  "the model forecasts 2 series, each in a scale of its own, and a stream is one of them; fix: "
-                  "`series`, such as 'large'");
-    CHECK_REFUSED(unroll_model_in_units(run.model, "huge"), UNROLL_USAGE,
-                  "the model forecasts no series 'huge'; fix: one of its 2, 'large'");
+    unroll_model *in_units;
+    unroll_stream_config config = unroll_stream_config_default();
+    CHECK_REFUSED(unroll_model_to_units(run.model, NULL, &in_units), UNROLL_USAGE,
+                  "the model forecasts 2 series with different scales, and a stream needs one of them; fix: "
+                  "set `series`, for example 'large'");
+    CHECK_REFUSED(unroll_model_to_units(run.model, "huge", &in_units), UNROLL_USAGE,
+                  "the model does not forecast the series 'huge'; fix: choose one of its 2, such as 'large'");
+    CHECK(unroll_stream_bytes(run.model, &config) == 0, "a stream of no series");
+    config.series = "small";
+    config.machine.dtype = "bf16";
+    CHECK(unroll_stream_bytes(run.model, &config) == 0, "a stream of differences in bf16");
+    CHECK(strstr(unroll_last_error(), "weights in bf16 are too coarse"), "%s", unroll_last_error());
+    config.raw = 1;
+    CHECK(unroll_stream_bytes(run.model, &config) == 0, "a series of raw numbers");
+    config.series = NULL;
+    CHECK(unroll_stream_bytes(run.model, &config) > 0, "raw numbers in bf16");
     unroll_model_free(run.model);
     run = run_new(&made, "horizon=3,season=24", "gaussian", 0);
-    CHECK_REFUSED(unroll_model_in_units(run.model, "small"), UNROLL_UNSUPPORTED,
-                  "the spread that the loss 'gaussian' learns is no linear result");
+    CHECK_REFUSED(unroll_model_to_units(run.model, "small", &in_units), UNROLL_UNSUPPORTED,
+                  "the spread that the loss 'gaussian' learns is not a linear output");
     unroll_model_free(run.model);
 }
 

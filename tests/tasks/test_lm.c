@@ -1,5 +1,5 @@
-/* The task lm of documents and of sets: where states begin anew, what is predicted, floors worked out by hand, toys
- * that learn. Of a single text it is tested in tests/train. */
+/* The task lm with documents and sets: where states are reset, targets, baselines calculated by hand, small examples
+ * that learn. Single texts are tested in tests/train. */
 /* test: seconds=5 */
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ static void check_documents(void)
     bool right = true;
     for (int t = 0; t < 8; t++) right &= tokens[t] == made.id[t] && classes[t] == next[t] && reset[t] == begins[t];
     CHECK(right, "documents are divided as they are");
-    unroll_evaluation e;
+    unroll_evaluation e = {.size = sizeof e};
     task_lm.score(part, 0.5, true, &e);
     double floor = -(2.0 / 5 * log(2.0 / 5) * 2 + 1.0 / 5 * log(1.0 / 5)); /* of b c d b d */
     CHECK(fabs(e.floor - floor) < 1e-12, "floor %g, not %g", e.floor, floor);
@@ -63,7 +63,7 @@ static void check_documents(void)
     CHECK(right, "and in training");
     part_free(part);
 
-    /* Whole documents are held out: of a count the last ones, of a share one at least. */
+    /* whole documents are held out: the last ones for a count, at least one for a fraction */
     request.validation.count = 2;
     request.steps = 5;
     part = open_part(&request, PART_TRAINING);
@@ -76,12 +76,12 @@ static void check_documents(void)
     part_free(part);
     struct part *none = NULL;
     CHECK_REFUSED(task_lm.open(&request, PART_TEST, &none), UNROLL_DATA,
-                  "is too little for `test`; fix: a longer text");
+                  "is too little for `test`; fix: use a longer text");
 }
 
 /* ---- sets ---- */
 
-/* Of 3 members: steps in which 0 and 1 take turns, and 2 is there in a quarter of the steps. */
+/* Sets of 3 members: 0 and 1 alternate, and 2 is in a quarter of the steps. */
 static void make_sets(size_t steps, size_t sequences)
 {
     made_begin(&made, steps * sequences);
@@ -112,7 +112,7 @@ static void check_sets(void)
               memcmp(values, last + 3, 3 * sizeof *last) == 0 &&
               memcmp(values + 7 * rows * 3, last + 24, 3 * sizeof *last) == 0,
           "each step predicts the next");
-    unroll_evaluation e;
+    unroll_evaluation e = {.size = sizeof e};
     task_lm.score(part, 0.5, true, &e);
     double quarter = -(0.25 * log(0.25) + 0.75 * log(0.75));
     CHECK(fabs(e.floor - (2 * log(2) + quarter)) < 1e-9, "floor %g", e.floor);
@@ -132,11 +132,11 @@ static void check_sets(void)
 
 static void check_learning(void)
 {
-    unroll_train_config config = unroll_train_default();
-    unroll_spec spec = unroll_spec_auto();
+    unroll_trainer_config config = unroll_trainer_config_default();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_task_defaults defaults = unroll_task_defaults_default();
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation e = {0};
+    unroll_evaluation e = {.size = sizeof e};
     unroll_trainer *trainer;
     unroll_model *model;
     make_sets(41, 8);
@@ -147,7 +147,7 @@ static void check_learning(void)
     config.warmup = 1;
     config.total_steps = 60;
     config.machine.threads = 1;
-    MUST(unroll_task_network("lm", NULL, &made.data, &spec, &defaults));
+    MUST(unroll_task_configure("lm", NULL, &made.data, &spec, &defaults));
     MUST(unroll_model_new(&spec, 1, &model));
     if (!MUST(unroll_trainer_new(model, &made.data, &config, &trainer)))
         abort();
@@ -155,13 +155,12 @@ static void check_learning(void)
     MUST(unroll_trainer_validate(trainer, &e));
     CHECK(e.metric[0].value < 0.3 * e.floor, "%g nats a step, frequencies alone %g", e.metric[0].value, e.floor);
     unroll_trainer_free(trainer);
-    CHECK(!unroll_can_predict(model) && strstr(unroll_last_error(), "the task lm has no answers"), "%s",
+    CHECK(!unroll_model_can_predict(model) && strstr(unroll_last_error(), "the task lm has no predictions"), "%s",
           unroll_last_error());
-    CHECK(!unroll_can_sample(model) &&
-              strstr(unroll_last_error(), "; fix: a model that the task lm has trained on a text"),
-          "%s", unroll_last_error());
+    CHECK(!unroll_model_can_sample(model) && strstr(unroll_last_error(), "; fix: use a model of the task lm"), "%s",
+          unroll_last_error());
     spec.bidirectional = 1;
-    CHECK_REFUSED(unroll_task_network("lm", NULL, &made.data, &spec, &defaults), UNROLL_UNSUPPORTED,
+    CHECK_REFUSED(unroll_task_configure("lm", NULL, &made.data, &spec, &defaults), UNROLL_UNSUPPORTED,
                   "fix: leave it out");
     unroll_model_free(model);
 }

@@ -1,5 +1,5 @@
-/* The task recommend: sessions of a table and of lines, which of them are held out, recall and reciprocal ranks against
- * numbers worked out by hand, a Markov chain whose optimum is known, answers, refusals. */
+/* The task recommend: sessions from a table and from lines, which of them are held out, recall and reciprocal ranks
+ * compared with hand calculations, a Markov chain with a known optimum, predictions, refusals. */
 /* test: seconds=5 */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static char users[MADE_STEPS][8];
 static size_t begin[MADE_STEPS + 1];
 static int32_t session[MADE_STEPS];
 
-/* Sessions of `length` items: the next of i is 2i + 1, 2i + 2 or 2i + 3 with the chances .6, .3, .1. */
+/* Sessions of `length` items: item i is followed by 2i + 1, 2i + 2 or 2i + 3 with probabilities .6, .3, .1. */
 static void make_chain(size_t sessions, size_t length)
 {
     static const int step[10] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 3};
@@ -53,22 +53,22 @@ static struct part *open_part(const struct task_request *request, enum part_of w
 
 static unroll_model *new_model(const char *options)
 {
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_task_defaults defaults = unroll_task_defaults_default();
     unroll_model *model;
     spec.hidden = 16;
-    MUST(unroll_task_network("recommend", options, &made.data, &spec, &defaults));
+    MUST(unroll_task_configure("recommend", options, &made.data, &spec, &defaults));
     MUST(unroll_model_new(&spec, 1, &model));
     return model;
 }
 
-/* ---- by hand ---- */
+/* ---- hand calculations ---- */
 
-/* Results that like item 0 the most, then 1, and so on: the rank of an item is its number + 1. */
+/* Outputs that decrease with the item's number: the rank of an item is its number + 1. */
 static void check_metrics(void)
 {
     enum { LENGTH = 5, MANY = 64 * 64 };
-    unroll_evaluation e;
+    unroll_evaluation e = {.size = sizeof e};
     int32_t tokens[MANY], classes[MANY], lengths[64];
     struct task_batch batch = {.tokens = tokens, .classes = classes, .lengths = lengths};
     make_chain(10, LENGTH);
@@ -92,7 +92,7 @@ static void check_metrics(void)
     size_t count[ITEMS] = {0};
     for (int i = 0; i < 40; i++) count[made.id[i]]++;
     for (int i = 41; i < 50; i++) {
-        size_t before = 0; /* items that are more frequent, or as frequent and of a smaller number */
+        size_t before = 0; /* items that are more frequent, or equally frequent with a smaller number */
         if (i == 45)
             continue;
         found += made.id[i] < 3;
@@ -110,7 +110,7 @@ static void check_metrics(void)
     unroll_model_free(model);
 }
 
-/* A session of 150 items is read in pieces; each item but the first is predicted once. */
+/* A session of 150 items is read in pieces; each item except the first is predicted once. */
 static void check_pieces(void)
 {
     enum { MANY = 64 * 64 };
@@ -146,9 +146,9 @@ static int take(void *arg, const char *json, const char *line)
 
 static void check_chain(void)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation e = {0};
+    unroll_evaluation e = {.size = sizeof e};
     unroll_trainer *trainer;
     static char text[4096];
     make_chain(200, 20);
@@ -169,7 +169,7 @@ static void check_chain(void)
     CHECK(fabs(e.metric[1].value - 0.75) < 0.06, "mrr@2 %g, the optimum is .75", e.metric[1].value);
     CHECK(e.floor < 0.5, "popularity %g", e.floor);
     make_chain(3, 4);
-    MUST(unroll_predict(model, &made.data, NULL, take, text));
+    MUST(unroll_model_predict(model, &made.data, NULL, take, text));
     char expected[64];
     snprintf(expected, sizeof expected, "u0\ti%d i%d\n", (2 * made.id[3] + 1) % ITEMS, (2 * made.id[3] + 2) % ITEMS);
     CHECK(strncmp(text, expected, strlen(expected)) == 0 && strstr(text, "\nu2\ti"), "'%s' begins with '%s'", text,
@@ -190,7 +190,7 @@ static void check_lines(void)
     struct column *column = made_column(&made, "text", COLUMN_TOKENS);
     memcpy(made.id, text, sizeof text);
     column->ids = made.id, column->id_bytes = 4, column->vocabulary = words, column->vocabulary_size = 4;
-    column->kind = UNROLL_BLANKS;
+    column->kind = CUT_BLANKS;
     unroll_model *model = new_model(NULL);
     struct task_request request = {.data = &made.data, .rows = 4, .ranks = 1, .model = model};
     MUST(schema_fit(model, &task_recommend, &request));
@@ -210,28 +210,29 @@ static void check_lines(void)
 
 static void refuse(const char *options, unroll_status status, const char *part)
 {
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_task_defaults defaults = unroll_task_defaults_default();
-    CHECK_REFUSED(unroll_task_network("recommend", options, &made.data, &spec, &defaults), status, part);
+    CHECK_REFUSED(unroll_task_configure("recommend", options, &made.data, &spec, &defaults), status, part);
 }
 
 static void check_refusals(void)
 {
     make_chain(4, 5);
     made_numbers(&made, "price");
-    refuse("item=thing", UNROLL_USAGE, "'made.csv' has no column 'thing'; fix: one of item");
+    refuse("item=thing", UNROLL_USAGE, "'made.csv' has no column 'thing'; fix: use one of item");
     refuse("item=price", UNROLL_DATA, "an item at each step, a category, and the column 'price' has none");
     refuse("item=user", UNROLL_DATA, "the column 'user' already divides the rows");
     refuse("k=0", UNROLL_USAGE, "k");
     made.column[0].type = COLUMN_TIME;
-    refuse(NULL, UNROLL_DATA, "'made.csv' has no column that is surely the items; fix: name it");
+    refuse(NULL, UNROLL_DATA, "'made.csv' has no clear column of items; fix: name it");
     make_chain(4, 1);
     unroll_model *model = new_model(NULL);
     struct task_request request = {.data = &made.data, .rows = 4, .ranks = 1, .model = model};
     struct part *part = NULL;
     MUST(schema_fit(model, &task_recommend, &request));
-    CHECK_REFUSED(task_recommend.open(&request, PART_ALL, &part), UNROLL_DATA,
-                  "'made.csv': no session has two items that are known, so there is nothing to predict; fix: longer");
+    CHECK_REFUSED(
+        task_recommend.open(&request, PART_ALL, &part), UNROLL_DATA,
+        "'made.csv': no session has two items that are known, so there is nothing to predict; fix: use longer");
     unroll_model_free(model);
 }
 

@@ -1,4 +1,4 @@
-/* A small training on a text that is made here: what test_trainer and test_checkpoint begin with. Not a test. */
+/* A small training on a generated text, used by test_trainer and test_checkpoint. */
 #ifndef TESTS_SMALL_TRAINING_H
 #define TESTS_SMALL_TRAINING_H
 #include <stdlib.h>
@@ -6,9 +6,10 @@
 
 #include "base/philox.h"
 #include "check.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "train/trainer.h"
 #include "unroll.h"
+#include "unroll_network.h"
 
 /* Sentences of a few words in random order: enough to learn, and the same on every machine. */
 static inline unroll_dataset *make_text(size_t size, uint64_t seed)
@@ -30,9 +31,9 @@ struct training {
     unroll_trainer *trainer;
 };
 
-static inline unroll_spec small_spec(const unroll_dataset *text)
+static inline unroll_model_config small_spec(const unroll_dataset *text)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = "lstm";
     spec.layers = 2;
     spec.hidden = 16;
@@ -40,14 +41,14 @@ static inline unroll_spec small_spec(const unroll_dataset *text)
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_data_vocabulary(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     return spec;
 }
 
-static inline unroll_train_config small_config(void)
+static inline unroll_trainer_config small_config(void)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     config.batch = 4;
     config.bptt = 12;
     config.rates.learning_rate = 1e-2;
@@ -58,10 +59,10 @@ static inline unroll_train_config small_config(void)
     return config;
 }
 
-static inline struct training start(const unroll_dataset *text, const unroll_train_config *config)
+static inline struct training start(const unroll_dataset *text, const unroll_trainer_config *config)
 {
     struct training training = {NULL, NULL};
-    unroll_spec spec = small_spec(text);
+    unroll_model_config spec = small_spec(text);
     if (MUST(unroll_model_new(&spec, 3, &training.model)))
         MUST(unroll_trainer_new(training.model, text, config, &training.trainer));
     return training;

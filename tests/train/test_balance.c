@@ -1,28 +1,16 @@
-/* One of several ranks (threads here) is slow: it gets fewer rows, or layers, while all train, nothing is lost, and
- * what the network learns is what it learns without. When to divide, from seconds, is test_rates'. */
+/* One of several ranks (threads here) is slow: it gets fewer rows, or layers, while all train. Nothing is lost, and the
+ * training is the same as without. When to divide is tested in test_rates. */
 /* test: seconds=5 */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "comm/comm.h"
-#include "device/device.h"
-#include "plan/rates.h"
-#include "session/session.h"
+#include "plan/passes/rates.h"
+#include "session/session_state.h"
 #include "small_training.h"
 
 enum { RANKS = 3, SLOW = 1, ROWS = 12, LAYERS = 9, UPDATES = (PACE_WINDOWS + 1) * PACE_UPDATES };
-
-static struct device uneven;
-static _Thread_local bool is_slow;
-
-static unroll_status run(void *executable, enum phase first, enum phase last)
-{
-    if (is_slow && first == PHASE_FORWARD)
-        nanosleep(&(struct timespec){0, 4000000}, NULL);
-    return device_find("cpu", NULL)->run(executable, first, last);
-}
 
 struct rank {
     unroll_comm *comm;
@@ -42,32 +30,32 @@ static int share_of(const struct rank *r, const struct plan *plan)
     return r->by_layers ? recurrences / plan->config.chunks : (int)plan->rows;
 }
 
+/* Trains on a rank, one of which pretends to be slow, and stores the shares. */
 static unroll_status train(struct rank *r, unroll_model *model)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     unroll_trainer *trainer;
     double part[RANKS];
     int ranks;
     config.batch = ROWS;
     config.balance = r->balance;
-    config.machine.device = "uneven";
     config.machine.comm = r->comm;
     config.machine.exact = r->exact;
     config.machine.split.layer = r->by_layers ? RANKS : 1;
     config.machine.split.hidden = r->hidden;
     config.machine.split.batch = r->by_layers || r->hidden ? 1 : RANKS;
-    is_slow = unroll_comm_rank(r->comm) == SLOW && r->balance;
     unroll_status status = unroll_trainer_new(model, r->text, &config, &trainer);
     if (status != UNROLL_OK)
         return status;
+    trainer->pretended = unroll_comm_rank(r->comm) == SLOW ? 5e-3 : 1e-3;
     for (int i = 0; i < UPDATES && status == UNROLL_OK; i++) status = unroll_trainer_step(trainer, &progress);
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(trainer, &found);
     if (status == UNROLL_OK) {
         r->share = share_of(r, trainer->session->plan);
-        r->divided = unroll_trainer_divided(trainer, part, RANKS, &ranks);
+        r->divided = unroll_trainer_shares(trainer, part, RANKS, &ranks);
         r->loss = progress.loss;
         r->validation = found.loss;
         CHECK(progress.step == UPDATES, "%d updates", (int)progress.step);
@@ -80,7 +68,7 @@ static void *run_rank(void *arg)
 {
     struct rank *r = arg;
     unroll_model *model;
-    unroll_spec spec = small_spec(r->text);
+    unroll_model_config spec = small_spec(r->text);
     spec.layers = r->by_layers ? LAYERS : 2;
     r->status = unroll_model_new(&spec, 3, &model);
     if (r->status == UNROLL_OK)
@@ -136,7 +124,7 @@ static void check_divided(struct rank like, int whole)
         all += rank[i].share;
     }
     CHECK(all == whole && rank[SLOW].share < even.share, "%d of %d, and %d", rank[SLOW].share, all, even.share);
-    if (!like.by_layers) /* of which others may have few: a layer takes them no time beside the slow one's */
+    if (!like.by_layers) /* others may have few of these: a layer takes them no time compared with the slow rank */
         CHECK(rank[SLOW].share < rank[0].share && rank[SLOW].share < rank[2].share, "%d, %d and %d", rank[0].share,
               rank[1].share, rank[2].share);
 }
@@ -144,14 +132,10 @@ static void check_divided(struct rank like, int whole)
 int main(void)
 {
     unroll_dataset *text = make_text(6000, 5);
-    uneven = *device_find("cpu", NULL);
-    uneven.name = "uneven";
-    uneven.run = run;
-    MUST(device_add(&uneven));
     check_refused((struct rank){.text = text, .balance = 1, .exact = 4});
     check_refused((struct rank){.text = text, .balance = 1, .hidden = RANKS});
     check_divided((struct rank){.text = text}, ROWS);
     check_divided((struct rank){.text = text, .by_layers = true}, LAYERS);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     return check_finish("test_balance");
 }

@@ -1,5 +1,5 @@
-/* Tests of how the task lm makes batches of a text, and of the learning-rate schedules: neither needs a model.
- * That trainings use them rightly is in test_trainer.c. */
+/* Tests how the task lm divides a text into batches, and the learning-rate schedules, without a model. Their use in
+ * trainings is tested in test_trainer.c. */
 /* test: seconds=5 */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LENGTH = 103, MAX_BATCH = 256 };
 
-/* The first tokens of a text as a part to train on. */
+/* Opens the first tokens of a text as a training part. */
 static unroll_status open_part(int32_t *tokens, size_t count, int rows, int steps, struct part **part)
 {
     struct column column = {.type = COLUMN_TOKENS, .ids = tokens, .id_bytes = 4, .vocabulary_size = LENGTH};
@@ -22,8 +22,8 @@ static unroll_status open_part(int32_t *tokens, size_t count, int rows, int step
     return task_lm.open(&request, PART_TRAINING, part);
 }
 
-/* The text is 0, 1, 2, ..: a token is its own place. Marks what an epoch's batches read; false if a row does
- * not go on where it was, a target is not the next token, or rows are not in the order of the text. */
+/* The text is 0, 1, 2, ..: a token is its own position. Marks what an epoch's batches read. Returns false if a row does
+ * not continue where it ended, a target is not the next token, or rows are not in the order of the text. */
 static bool read_epoch(const struct part *part, int64_t epoch, bool used[LENGTH])
 {
     int32_t inputs[MAX_BATCH], targets[MAX_BATCH], expected[MAX_BATCH];
@@ -65,7 +65,7 @@ static void test_batches(void)
     }
 }
 
-/* The largest sizes that the error names must fit, and no larger ones. */
+/* The largest sizes named in the error must fit, and larger ones must not. */
 static void test_texts_too_short(void)
 {
     static const struct {

@@ -1,5 +1,6 @@
-/* Tests of checkpoints: a saved and loaded training goes on with the same bits; what is damaged, of another training or
- * cut off by a kill is refused, and changes nothing. On meshes: test_resume; thousands of damages: test_corruption. */
+/* Tests of checkpoints: a saved and loaded training continues with the same bits. Damaged checkpoints, those of another
+ * training and those cut off by a kill are refused and change nothing. Meshes are tested in test_resume, thousands of
+ * damages in test_corruption. */
 /* test: kinds=check-plain,long-memory */
 #include <locale.h>
 #include <math.h>
@@ -40,16 +41,16 @@ static void check_same_checkpoints(const char *left, const char *right, const ch
     CHECK(same_files(left, right, "optim.safetensors"), "%s: what goes with the weights differs", what);
 }
 
-/* Without updates a validation gives the same each time, which is no better; a smaller one is. */
+/* Without updates a validation gives the same result each time, which is not better; a lower one is. */
 static void test_the_best_is_known(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_progress progress = {.size = sizeof progress}, loaded = {.size = sizeof loaded};
-    unroll_evaluation first, second;
+    unroll_evaluation first = {.size = sizeof first}, second = {.size = sizeof second};
     char path[256];
     struct training training = start(text, &config);
     CHECK_REFUSED(unroll_trainer_progress(training.trainer, &(unroll_progress){.step = 1}), UNROLL_USAGE,
-                  "size = 0 of unroll_progress is not its size; fix: begin with");
+                  "size = 0 of unroll_progress is wrong; fix: start from");
     MUST(unroll_trainer_progress(training.trainer, &progress));
     CHECK(isinf(progress.best_validation) && progress.best_step == 0 && progress.since_best == 0, "before the first");
     steps(&training, 3);
@@ -74,13 +75,13 @@ static void test_the_best_is_known(const unroll_dataset *text)
     end(&training);
 }
 
-/* Six steps, against three, a save, a load into a new trainer of another model, and three more. */
+/* Compares six steps with three steps, a save, a load into a new trainer of another model, and three more. */
 static void check_resume(const unroll_dataset *text, const char *optimizer, const char *schedule, int first)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     char straight[256], stopped[256], resumed[256], beside[256];
     unroll_snapshot *snapshot;
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     config.rates = unroll_hyperparameters_default(optimizer);
     config.schedule = schedule;
     name_path(straight, "straight");
@@ -120,12 +121,12 @@ static void test_resume(const unroll_dataset *text)
     check_resume(text, "sgd", "constant", 1);
 }
 
-/* A network whose parameters have the longest names that there are, and whose functions have numbers. */
+/* A network whose parameters have the longest possible names, and whose functions have parameters. */
 static struct training start_network(const unroll_dataset *text, int width)
 {
     const char *name = "a.name.of.63.bytes.................................in.all.layer";
     struct training training = {NULL, NULL};
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_network network = unroll_network_default();
     unroll_layer layer[] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     layer[0].kind = layer[1].kind = "lstm";
@@ -136,19 +137,19 @@ static struct training start_network(const unroll_dataset *text, int width)
     layer[0].width = width;
     layer[1].width = 8;
     layer[2].name = "head";
-    unroll_data_vocabulary(text, &network.input);
+    unroll_dataset_vocabulary(text, &network.input);
     layer[2].width = network.input;
     network.tokens = 1;
     network.loss = "xent";
     network.layer = layer;
     network.layers = 3;
     CHECK(strlen(name) == 63, "%zu bytes", strlen(name));
-    if (MUST(unroll_network_new(&network, 3, &training.model)))
+    if (MUST(unroll_model_from_network(&network, 3, &training.model)))
         MUST(unroll_trainer_new(training.model, text, &config, &training.trainer));
     return training;
 }
 
-/* The numbers of a program may have commas: those of its files have points. */
+/* A program's locale may use decimal commas; files use points. */
 static void set_commas(bool on)
 {
     char command[600];
@@ -172,7 +173,7 @@ static void test_resume_of_a_network(const unroll_dataset *text)
     name_path(other, "other");
     set_commas(true);
     struct training training = start_network(text, 12);
-    unroll_layer layer;
+    unroll_layer layer = {.size = sizeof layer};
     MUST(unroll_model_layer(training.model, 0, &layer));
     CHECK(strcmp(layer.activations, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.activations);
     unroll_progress kept = {.size = sizeof kept}, now = steps(&training, 3);
@@ -197,13 +198,14 @@ static void test_resume_of_a_network(const unroll_dataset *text)
     snprintf(command, sizeof command, "cp %s/model.safetensors %s", other, stopped);
     CHECK(system(command) == 0, "%s", command);
     training = start_network(text, 12);
-    CHECK_REFUSED(unroll_trainer_load(training.trainer, stopped), UNROLL_DATA, "other weights than those of the model");
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, stopped), UNROLL_DATA,
+                  "other weights than the model next to it");
     end(&training);
 }
 
 static void test_mismatches_are_refused(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_dataset *other = make_text(4000, 99);
     struct training training = start(text, &config);
     char saved[256], missing[256], after[256];
@@ -240,13 +242,13 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, saved));
     end(&training);
-    unroll_data_free(other);
+    unroll_dataset_free(other);
 }
 
 static void test_damaged_files_are_refused(const unroll_dataset *text)
 {
     static const char *const files[] = {"model.safetensors", "optim.safetensors"};
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     struct training training = start(text, &config);
     char saved[256], after[256], again[256], path[320];
 
@@ -272,18 +274,18 @@ static void test_damaged_files_are_refused(const unroll_dataset *text)
 static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *text)
 {
     const char *name = "rnn.weight_ih_l0.opt1";
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     struct training training = start(text, &config);
-    size_t count = unroll_count(training.trainer->session, name);
+    size_t count = unroll_session_count(training.trainer->session, name);
     char saved[256], valid[256];
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     float *states = allocate_zeroed(count, sizeof *states);
     name_path(saved, "not_finite");
     name_path(valid, "finite");
     MUST(unroll_trainer_save(training.trainer, saved));
     MUST(unroll_trainer_save(training.trainer, valid));
     states[5] = NAN;
-    MUST(unroll_write(training.trainer->session, name, states, count));
+    MUST(unroll_session_write(training.trainer->session, name, states, count));
     CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "'rnn.weight_ih_l0.opt1' holds NaN");
     MUST(unroll_trainer_load(training.trainer, saved));
     MUST(unroll_model_parameter(training.model, 1, &p));
@@ -295,25 +297,25 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *te
     end(&training);
 }
 
-/* A count from which no step could go on. */
+/* A count from which no step could continue. */
 static void test_counts_without_end_are_refused(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     struct training training = start(text, &config);
     char saved[256];
     name_path(saved, "counts");
     training.trainer->state.step = INT64_MAX;
     MUST(unroll_trainer_save(training.trainer, saved));
     training.trainer->state.step = 0;
-    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "no sound 'step'");
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "an invalid 'step'");
     end(&training);
 }
 
 static void test_mixed_files_are_refused(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     struct training training = start(text, &config);
-    unroll_spec spec = small_spec(text);
+    unroll_model_config spec = small_spec(text);
     unroll_model *other;
     char saved[256], path[320];
     name_path(saved, "mixed");
@@ -330,7 +332,7 @@ static void test_mixed_files_are_refused(const unroll_dataset *text)
 
 static void test_places(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     struct training training = start(text, &config);
     char saved[256], aside[256], slashed[300], foreign[300];
     struct piece piece = {"mine", 4};
@@ -346,18 +348,19 @@ static void test_places(const unroll_dataset *text)
     CHECK(file_exists(saved) && !file_exists(aside), "the next save cleans up");
     snprintf(foreign, sizeof foreign, "%s/diary", saved);
     MUST(write_file_atomically(foreign, &piece, 1));
-    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE, "'diary', which is not of a checkpoint");
-    CHECK_REFUSED(unroll_trainer_save(training.trainer, foreign), UNROLL_USAGE, "is no directory");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE,
+                  "'diary', which is not part of a checkpoint");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, foreign), UNROLL_USAGE, "is not a directory");
     CHECK_REFUSED(unroll_trainer_save(training.trainer, "/proc/nowhere/ckpt"), UNROLL_RESOURCE, "/proc/nowhere");
-    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/"), UNROLL_USAGE, "no name");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/"), UNROLL_USAGE, "is not a name");
     CHECK(file_exists(foreign), "what is not ours stays");
     end(&training);
 }
 
-/* A child saves again and again until it is killed; whatever the moment, one checkpoint is whole. */
+/* A child saves repeatedly until it is killed; at any moment, one checkpoint is complete. */
 static void test_kills(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     char saved[256];
     name_path(saved, "killed");
     struct training training = start(text, &config);
@@ -406,7 +409,7 @@ int main(void)
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     CHECK(memory_live() == 0, "%d blocks are not released", (int)memory_live());
     remove_folder();
     return check_finish("test_checkpoint");

@@ -1,5 +1,5 @@
-/* Classes with weights in a training: balanced ones are those of the classes that it counts, rows behind their ends and
- * targets of -1 left out; a checkpoint is of the same weights and smoothing. */
+/* Class weights in a training: balanced ones follow the class counts, without rows beyond their ends and targets of -1;
+ * a checkpoint has the same weights and label smoothing. */
 /* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "model/model.h"
 #include "train/class_weights.h"
 #include "train/trainer.h"
@@ -16,7 +16,7 @@
 
 enum { T = 4, B = 3, CLASSES = 5 };
 
-/* Batch i has the class i % 4 where it counts, class 4 in rows behind their ends, and -1 at its first step. */
+/* Batch i has the class i % 4 where it counts, class 4 in rows beyond their ends, and -1 at its first step. */
 static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     (void)part, (void)epoch;
@@ -29,7 +29,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
 
 static unroll_model *model_of(const char *loss)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.hidden = 3, spec.input = 2, spec.output = CLASSES, spec.loss = loss;
     MUST(unroll_model_new(&spec, 1, &model));
@@ -50,34 +50,35 @@ static void test_counting(void)
         }
     free(weights);
     CHECK_REFUSED(class_weights_new(other, &part, &weights), UNROLL_USAGE,
-                  "for a loss of classes, not for loss = 'mse'");
+                  "need a classification loss, not loss = 'mse'");
     unroll_model_free(model);
     unroll_model_free(other);
 }
 
 /* ---- a training ---- */
 
-static unroll_train_config config_of(float smoothing, int balanced)
+static unroll_trainer_config config_of(float smoothing, int balanced)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     config.batch = 4, config.bptt = 8, config.label_smoothing = smoothing, config.balanced_classes = balanced;
     config.machine.threads = 1;
     return config;
 }
 
-static unroll_trainer *open_trainer(unroll_model **model, const unroll_dataset *text, const unroll_train_config *config)
+static unroll_trainer *open_trainer(unroll_model **model, const unroll_dataset *text,
+                                    const unroll_trainer_config *config)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_trainer *trainer = NULL;
     spec.hidden = 8;
-    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    MUST(unroll_task_configure("lm", NULL, text, &spec, NULL));
     MUST(unroll_model_new(&spec, 1, model));
     if (!MUST(unroll_trainer_new(*model, text, config, &trainer)))
         abort();
     return trainer;
 }
 
-static double first_loss(const unroll_dataset *text, unroll_train_config config)
+static double first_loss(const unroll_dataset *text, unroll_trainer_config config)
 {
     unroll_progress progress = {.size = sizeof progress};
     unroll_model *model;
@@ -92,7 +93,7 @@ static void test_training(const unroll_dataset *text)
 {
     char folder[] = "/tmp/unroll_weights_XXXXXX", place[64], line[96];
     float ones[16], some[16];
-    unroll_train_config plain = config_of(0, 0), soft = config_of(0.1f, 1), weighted = config_of(0, 0);
+    unroll_trainer_config plain = config_of(0, 0), soft = config_of(0.1f, 1), weighted = config_of(0, 0);
     unroll_model *model;
     for (int i = 0; i < 16; i++) ones[i] = 1, some[i] = (float)i;
     const double standard = first_loss(text, plain);
@@ -111,7 +112,7 @@ static void test_training(const unroll_dataset *text)
     unroll_trainer_free(trainer);
     unroll_model_free(model);
     const struct {
-        unroll_train_config config;
+        unroll_trainer_config config;
         const char *words;
     } others[] = {{config_of(0.2f, 1), "label_smoothing = 0.1"}, {config_of(0.1f, 0), "class_weights ="}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -121,10 +122,10 @@ static void test_training(const unroll_dataset *text)
         unroll_model_free(model);
     }
     soft.class_weights = ones;
-    unroll_spec spec = unroll_spec_default();
-    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    unroll_model_config spec = unroll_model_config_default();
+    MUST(unroll_task_configure("lm", NULL, text, &spec, NULL));
     MUST(unroll_model_new(&spec, 1, &model));
-    CHECK_REFUSED(unroll_trainer_new(model, text, &soft, &trainer), UNROLL_USAGE, "fix: one of them");
+    CHECK_REFUSED(unroll_trainer_new(model, text, &soft, &trainer), UNROLL_USAGE, "fix: use one of them");
     unroll_model_free(model);
     snprintf(line, sizeof line, "rm -r %s", folder);
     CHECK(system(line) == 0, "the folder is removed");
@@ -138,9 +139,9 @@ int main(void)
     for (int i = 0; i < 400; i++) fputs(i % 7 ? "aab " : "abcd. ", file);
     fclose(file);
     test_counting();
-    if (MUST(unroll_data_open(path, NULL, &text)))
+    if (MUST(unroll_dataset_open(path, NULL, &text)))
         test_training(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     remove(path);
     return check_finish("class_weights");
 }

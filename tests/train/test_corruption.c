@@ -1,6 +1,6 @@
-/* Files of checkpoints that were damaged in thousands of ways: bits flipped, cut, zeroed, extended, misplaced, mixed or
- * gone. None crashes, none is taken for whole, and none changes the training that was asked to load it. What the
- * command does with a damaged run: tests/cli/test_damage.sh. "quick", for sanitizers: fewer. */
+/* Checkpoint files damaged in thousands of ways: bits flipped, truncated, zeroed, extended, misplaced, mixed or
+ * missing. None crashes, none is accepted as valid, and none changes the training that was to load it. What the command
+ * does with a damaged run is tested in tests/cli/test_damage.sh. "quick", for sanitizers: fewer. */
 /* test: kinds=plain,long-memory; args-memory=quick */
 #include <limits.h>
 #include <stdio.h>
@@ -13,9 +13,11 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "train/trainer.h"
 #include "unroll.h"
+#include "unroll_network.h"
+#include "unroll_advanced.h"
 
 enum { FILES = 2, CHECKPOINTS = 2, CORRUPTIONS = 2400, CORRUPTIONS_QUICK = 600, LARGEST = 1 << 16 };
 
@@ -31,8 +33,8 @@ static unroll_trainer *trainer;
 static void start(void)
 {
     const char words[] = "the sea is wide, the sea is deep and we sail on it from day to day. ";
-    unroll_train_config config = unroll_train_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
+    unroll_model_config spec = unroll_model_config_default();
     char bytes[10 * sizeof words] = "";
     for (int i = 0; i < 10; i++) strcat(bytes, words);
     MUST(dataset_parse(bytes, strlen(bytes), "the test's text", "text", NULL, NULL, &text));
@@ -41,7 +43,7 @@ static void start(void)
     spec.embed = 4;
     spec.tokens = 1;
     spec.loss = "xent";
-    unroll_data_vocabulary(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     config.batch = 2;
     config.bptt = 8;
@@ -59,15 +61,15 @@ static void train(int steps)
 static uint64_t hash_buffer(uint64_t hash, const char *name)
 {
     float numbers[LARGEST / sizeof(float)];
-    size_t count = unroll_count(trainer->session, name);
-    MUST(unroll_read(trainer->session, name, numbers, count));
+    size_t count = unroll_session_count(trainer->session, name);
+    MUST(unroll_session_read(trainer->session, name, numbers, count));
     return hash_words(hash, numbers, count);
 }
 
 static uint64_t hash_weights_of(unroll_model *of)
 {
     uint64_t hash = HASH_BEGIN;
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < unroll_model_parameters(of); i++) {
         MUST(unroll_model_parameter(of, i, &p));
         hash = hash_words(hash, p.data, (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1));
@@ -75,14 +77,14 @@ static uint64_t hash_weights_of(unroll_model *of)
     return hash;
 }
 
-/* All that the next step depends on. */
+/* Hashes everything that the next step depends on. */
 static uint64_t hash_training(void)
 {
     const struct trainer_state *s = &trainer->state;
     const double reals[] = {s->plateau.best, s->plateau.factor};
     uint64_t hash = hash_bytes(HASH_BEGIN, reals, sizeof reals);
     int64_t counts[7] = {s->step, s->items, s->cursor.epoch, s->cursor.window, s->plateau.waited};
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     char name[128];
     unroll_session_counters(trainer->session, &counts[5], &counts[6]);
     hash = hash_bytes(hash, counts, sizeof counts);
@@ -123,7 +125,7 @@ static void read_image(const char *directory, const char *name, struct image *im
     release(bytes);
 }
 
-/* Without a sync, which the thousands would take minutes for. */
+/* Without a sync, which would take minutes for thousands of files. */
 static void write_image(const char *directory, const char *name, const struct image *image)
 {
     char path[PATH_MAX + 32];
@@ -168,7 +170,7 @@ static void zero(struct image *image, const struct image *other)
     memset(image->bytes + at, 0, count < image->size - at ? count : image->size - at);
 }
 
-static void extend(struct image *image, const struct image *other)
+static void extend_image(struct image *image, const struct image *other)
 {
     size_t count = 1 + below(64);
     (void)other;
@@ -182,7 +184,7 @@ static void scribble(struct image *image, const struct image *other)
         image->bytes[at + i] = (unsigned char)below(256);
 }
 
-/* A block of the file where another one belongs. */
+/* Puts a block of the file where another one belongs. */
 static void misplace(struct image *image, const struct image *other)
 {
     size_t count = 1 + below(256), from = below(image->size - count), to = below(image->size - count);
@@ -190,7 +192,7 @@ static void misplace(struct image *image, const struct image *other)
     memmove(image->bytes + to, image->bytes + from, count);
 }
 
-/* A block of the same file of another checkpoint. */
+/* Puts in a block of the same file from another checkpoint. */
 static void mix(struct image *image, const struct image *other)
 {
     size_t at = below(image->size), count = 1 + below(1024);
@@ -206,14 +208,14 @@ static void lose(struct image *image, const struct image *other)
 }
 
 static void (*const corruptions[])(struct image *image, const struct image *other) = {
-    flip, flip, flip, flip, flip, flip, cut, zero, extend, scribble, misplace, mix, swap, lose};
+    flip, flip, flip, flip, flip, flip, cut, zero, extend_image, scribble, misplace, mix, swap, lose};
 
 static bool is_same(const struct image *a, const struct image *b)
 {
     return a->is_gone == b->is_gone && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-/* ---- what becomes of them ---- */
+/* ---- outcomes ---- */
 
 static struct {
     int refused, harmless;
@@ -226,7 +228,7 @@ static void count_refusal(unroll_status status, const char *what, int number)
           what, (int)status, unroll_last_error());
 }
 
-/* The training stands where checkpoints[1] was saved. */
+/* The training is in the state of checkpoints[1]. */
 static void load_training(const struct checkpoint *damaged, int number)
 {
     unroll_status status = unroll_trainer_load(trainer, damaged->name);
@@ -236,7 +238,7 @@ static void load_training(const struct checkpoint *damaged, int number)
         return;
     }
     outcome.harmless++;
-    CHECK(hash_training() == damaged->training, "corruption %d goes on with other numbers", number);
+    CHECK(hash_training() == damaged->training, "corruption %d changes the training", number);
     MUST(unroll_trainer_load(trainer, checkpoints[1].name));
 }
 
@@ -304,7 +306,8 @@ static void make_old(struct checkpoint *c)
     }
 }
 
-/* They are loaded as before; what would spoil weights is seen without a checksum. One that was removed is missed. */
+/* They are loaded as before; what would corrupt weights is detected without a checksum. A removed checksum is
+ * detected. */
 static void check_old_files(void)
 {
     static struct checkpoint old;
@@ -318,12 +321,13 @@ static void check_old_files(void)
         struct image whole = old.image[i];
         memcpy(old.image[i].bytes + whole.size - 4, not_a_number, 4);
         write_image(old.name, file_name[i], &old.image[i]);
-        CHECK_REFUSED(unroll_trainer_load(trainer, old.name), UNROLL_DATA, "holds NaN");
+        CHECK_REFUSED(unroll_trainer_load(trainer, old.name), UNROLL_DATA, "NaN");
         write_image(old.name, file_name[i], &whole);
         old.image[i] = checkpoints[0].image[i];
         replace(&old.image[i], "\"unroll_checksum\"", "\"something_else_\"");
         write_image(old.name, file_name[i], &old.image[i]);
-        CHECK_REFUSED(unroll_trainer_load(trainer, old.name), UNROLL_DATA, "'unroll_checksum' in its metadata is lost");
+        CHECK_REFUSED(unroll_trainer_load(trainer, old.name), UNROLL_DATA,
+                      "'unroll_checksum' in its metadata is missing");
         write_image(old.name, file_name[i], &whole);
     }
 }
@@ -347,7 +351,7 @@ int main(int count, char **words)
     check_old_files();
     unroll_trainer_free(trainer);
     unroll_model_free(model);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     CHECK(system(clean) == 0, "%s", clean);
     return check_finish("test_corruption");

@@ -1,6 +1,5 @@
-/* Tests of what tasks of sequences share: which sequences are held out, in which batch they are read, the order that
- * nobody keeps, how columns become inputs, and scores against values computed by hand or by scikit-learn and conlleval.
- */
+/* Tests of what sequence tasks share: which sequences are held out, in which batch they are read, the order, which is
+ * not stored, how columns become inputs, and scores compared with hand calculations, scikit-learn and conlleval. */
 /* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "data/shuffle.h"
-#include "tasks/features.h"
+#include "tasks/examples/features.h"
 #include "tasks/scores.h"
 
 enum { MAX = 1200 };
@@ -54,7 +53,7 @@ static struct {
     const char *names[8];
 } made;
 
-/* Sequences of 1 to `longest` steps of two numbers, and a label for each: of 0 most, of the last one. */
+/* Sequences of 1 to `longest` steps of two numbers, with a label each: most have 0, few have the last one. */
 static const unroll_dataset *make(size_t sequences, int classes, int longest)
 {
     static const char *const names[8] = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -86,7 +85,7 @@ static const unroll_dataset *make(size_t sequences, int classes, int longest)
 
 /* ---- parts ---- */
 
-/* Who has each sequence; parts must not overlap and together be all. */
+/* Finds which part has each sequence; parts must not overlap and must cover all. */
 static bool divide(const struct task_request *request, const struct column *classes, size_t count[4],
                    uint8_t owner[MAX])
 {
@@ -109,8 +108,8 @@ static bool divide(const struct task_request *request, const struct column *clas
     return right;
 }
 
-/* Every size up to 40, every share and count: the counts are those that were asked for, classes give their share to
- * within one, those of one sequence stay. */
+/* Every size up to 40, every fraction and count: counts are as requested, classes contribute their share within one,
+ * and classes with a single sequence stay in training. */
 static void test_shares(void)
 {
     static const double shares[] = {0, 0.1, 0.25, 0.5};
@@ -171,10 +170,10 @@ static void test_counts(void)
     request.test = (unroll_held_out){.count = 50};
     CHECK_REFUSED(members_find(&request, PART_TEST, NULL, &members), UNROLL_DATA, "none is left to train on; fix");
     request.test = (unroll_held_out){.share = 0.5}, request.validation = (unroll_held_out){.share = 0.5};
-    CHECK_REFUSED(members_find(&request, PART_TRAINING, NULL, &members), UNROLL_DATA, "is left to train on beside");
+    CHECK_REFUSED(members_find(&request, PART_TRAINING, NULL, &members), UNROLL_DATA, "is left to train on after");
 }
 
-/* Of series the last steps: in each sequence. */
+/* Series: the last steps of each sequence. */
 static void test_series(void)
 {
     const unroll_dataset *data = make(9, 1, 8);
@@ -184,7 +183,7 @@ static void test_series(void)
     for (int which = 0; which < 3; which++) MUST(members_of_series(&request, (enum part_of)which, &members[which]));
     for (size_t s = 0; s < 9; s++) {
         const size_t left = steps_of(data, s) - 1, part = (size_t)ceil(0.25 * (double)left);
-        const size_t held = left > 0 && part < 1 ? 1 : part; /* a share of what the test leaves, at least a step */
+        const size_t held = left > 0 && part < 1 ? 1 : part; /* of what the test part leaves, at least a step */
         const struct range a = member_steps(&members[0], s), b = member_steps(&members[1], s),
                            c = member_steps(&members[2], s);
         wrong += a.from != data->begin[s] || a.to != b.from || b.to != c.from || c.to != data->begin[s + 1] ||
@@ -247,7 +246,7 @@ static void test_batches(void)
     }
 }
 
-/* A few items that are far longer than all others are batches of their own, and pad no others. */
+/* A few items that are far longer than all others form batches of their own, and do not pad others. */
 static void test_far_items(void)
 {
     const struct task_request request = {.rows = 8, .seed = 3, .ranks = 1};
@@ -306,7 +305,7 @@ static void test_features(void)
     features_end(&again);
     made.data.columns = 1;
     target = &made.column[0];
-    CHECK_REFUSED(features_find(data, &target, 1, NULL, &features), UNROLL_DATA, "no column beside the target");
+    CHECK_REFUSED(features_find(data, &target, 1, NULL, &features), UNROLL_DATA, "no input column");
 }
 
 /* ---- scores ---- */
@@ -317,7 +316,7 @@ static void test_confusion(void)
     static const int truth[] = {0, 0, 1, 1, 2, 2, 2, 0}, answer[] = {0, 1, 1, 1, 2, 0, 2, 0};
     static const char *const labels[] = {"a", "b", "c", "d"};
     struct confusion c;
-    MUST(confusion_new(4, &c)); /* nobody has or says the fourth: it does not count */
+    MUST(confusion_new(4, &c)); /* the fourth class occurs in neither truth nor predictions: it does not count */
     for (int i = 0; i < 8; i++) confusion_add(&c, truth[i], answer[i]);
     CHECK(fabs(confusion_accuracy(&c) - 0.75) < 1e-12, "%g", confusion_accuracy(&c));
     CHECK(fabs(confusion_macro_f1(&c) - (2 / 3.0 + 0.8 + 0.8) / 3) < 1e-12, "%g", confusion_macro_f1(&c));
@@ -334,7 +333,39 @@ static void test_confusion(void)
     confusion_end(&c);
 }
 
-/* Counted by hand as conlleval does: a span begins at B, behind another type and behind O. */
+/* Random tags, which break every scheme; the counts are those of conlleval.py (github.com/sighsmile/conlleval). */
+static void check_random_spans(const char *const *tags)
+{
+    enum { STEPS = 500, TAGS = 7 };
+    int32_t truth[STEPS], answer[STEPS];
+    uint64_t state = 1;
+    struct spans s = {0};
+#define DRAW(n) (int32_t)(((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % (n))
+    for (int i = 0; i < STEPS; i++) {
+        truth[i] = DRAW(TAGS);
+        answer[i] = DRAW(4) ? truth[i] : DRAW(TAGS);
+    }
+#undef DRAW
+    spans_add(&s, tags, truth, answer, STEPS);
+    CHECK(s.support == 358 && s.answered == 369 && s.right == 283, "%d %d %d", (int)s.support, (int)s.answered,
+          (int)s.right);
+}
+
+/* Which tags may follow each other: a row for each tag before, and for the start; a column for the end. */
+static void test_schemes(void)
+{
+    static const char *const bio[] = {"O", "B-X", "I-X", "I-Y"}, *const iobes[] = {"O", "B-X", "I-X", "E-X", "S-X"};
+    static const char *const allowed[2][6] = {{"11001", "11101", "11101", "11011", "11001"},
+                                              {"110011", "001100", "001100", "110011", "110011", "110011"}};
+    for (int scheme = 0; scheme < 2; scheme++)
+        for (int n = scheme ? 5 : 4, i = 0; i <= n; i++)
+            for (int k = 0; k <= n; k++) {
+                const int allows = spans_allow(scheme ? iobes : bio, n, i < n ? i : -1, k < n ? k : -1);
+                CHECK(allows == (allowed[scheme][i][k] == '1'), "scheme %d: %d after %d", scheme, k, i);
+            }
+}
+
+/* Counted by hand as in conlleval: a span begins at B, after another type and after O. */
 static void test_spans(void)
 {
     static const char *const tags[] = {"O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X"};
@@ -355,6 +386,7 @@ static void test_spans(void)
     s = (struct spans){0};
     spans_add(&s, tags, ends, ends, 5);
     CHECK(s.support == 3 && s.right == 3, "%d %d", (int)s.support, (int)s.right);
+    check_random_spans(tags);
     CHECK(tags_are_spans(tags, 7) && !tags_are_spans(no_tags, 2) && !tags_are_spans(tags, 1), "what spans are");
 }
 
@@ -378,6 +410,7 @@ int main(void)
     test_features();
     test_confusion();
     test_spans();
+    test_schemes();
     test_errors();
     return check_finish("examples");
 }

@@ -1,5 +1,5 @@
-/* Tests of how batches reach a training: filled ahead or not they are the same, of several shapes they train through
- * sessions beside each other as through one, and several of them make one update. */
+/* Tests how batches reach a training: they are the same whether filled in advance or not, batches of several shapes
+ * train through concurrent sessions as through one, and several of them make one update. */
 /* test: kinds=plain,long-memory,long-thread */
 /* test: kinds=timed-plain; args=timed; alone */
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #include "base/philox.h"
 #include "check.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "model/model.h"
 #include "train/trainer.h"
 
@@ -25,7 +25,7 @@ static void nap(long nanoseconds)
     nanosleep(&t, NULL);
 }
 
-/* Batches of two shapes, whose tokens say which batch they are of. */
+/* Batches of two shapes, whose tokens identify the batch. */
 static int shape_of(const struct part *part, int64_t epoch, int64_t number)
 {
     (void)part;
@@ -66,7 +66,7 @@ static void test_feed(void)
         int ahead;
     } ways[] = {{"alone", 0}, {"ahead", 1}, {"when it pays", UNROLL_AUTO}};
     struct part part = toy_part();
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.tokens = 1, spec.input = 11, spec.hidden = 2;
     MUST(unroll_model_new(&spec, 1, &model));
@@ -87,8 +87,8 @@ static void test_feed(void)
     unroll_model_free(model);
 }
 
-/* Of one processor that others want, too: what the thread has not begun the caller fills itself, and waiting for the
- * processor is no waiting for data. */
+/* On a processor shared with others, the caller fills what the thread has not begun, and waiting for the processor does
+ * not count as waiting for data. */
 static pthread_t caller;
 static atomic_int by_caller, by_thread, is_over;
 
@@ -121,7 +121,7 @@ static void test_busy_processor(bool timed)
 {
     enum { TAKEN = 4000 };
     struct part part = toy_part();
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     struct feed feed;
     cpu_set_t before;
@@ -150,14 +150,14 @@ static void test_busy_processor(bool timed)
     sched_setaffinity(0, sizeof before, &before);
 }
 
-/* ---- sessions beside each other ---- */
+/* ---- concurrent sessions ---- */
 
 enum { T = 6, B = 4, VOCABULARY = 9, UPDATES = 8 };
 
 static unroll_model *small_model(float dropout)
 {
     unroll_model *model = NULL;
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     spec.cell = "gru", spec.layers = 2, spec.hidden = 12, spec.dropout = dropout;
     spec.tokens = 1, spec.input = spec.output = VOCABULARY, spec.loss = "xent";
     MUST(unroll_model_new(&spec, 5, &model));
@@ -168,8 +168,8 @@ static unroll_session *small_session(unroll_model *model, const char *optimizer,
                                      unroll_session *beside)
 {
     unroll_session *session = NULL;
-    unroll_session_config config = unroll_session_default();
-    config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.beside = beside,
+    unroll_session_config config = unroll_session_config_default();
+    config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.partner = beside,
     config.optimizer = optimizer;
     config.seed = 11, config.machine.threads = 1, config.machine.isa = "scalar";
     MUST(unroll_session_new(model, &config, &session));
@@ -185,7 +185,7 @@ static void draw_batch(int number, int steps, int rows, int32_t *tokens, int32_t
     }
 }
 
-/* Of each update, by turns in so many sessions of one shape: bits must be those of one. */
+/* Trains the updates in turn with several sessions of one shape: the bits must be those of a single session. */
 static unroll_model *train_by_turns(int sessions, double *losses)
 {
     unroll_model *model = small_model(0.25f);
@@ -198,7 +198,7 @@ static unroll_model *train_by_turns(int sessions, double *losses)
         unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = targets};
         unroll_result result = {.size = sizeof result};
         draw_batch(i, T, B, tokens, targets);
-        MUST(unroll_step(session[i % sessions], &batch, &rates, &result));
+        MUST(unroll_session_step(session[i % sessions], &batch, &rates, &result));
         losses[i] = result.loss;
     }
     unroll_session_counters(session[0], &forwards, &updates);
@@ -236,13 +236,13 @@ static unroll_model *train_in_pieces(bool in_pieces, double *loss, double *norm)
             piece[b > 0][0][at] = tokens[t * B + b], piece[b > 0][1][at] = targets[t * B + b];
         }
     if (!in_pieces) {
-        MUST(unroll_step(whole, &batch, &rates, &result));
+        MUST(unroll_session_step(whole, &batch, &rates, &result));
     } else {
         batch.tokens = piece[0][0], batch.targets = piece[0][1];
-        MUST(unroll_forward(whole, &batch));
-        MUST(unroll_backward(whole));
+        MUST(unroll_session_forward(whole, &batch));
+        MUST(unroll_session_backward(whole));
         batch.tokens = piece[1][0], batch.targets = piece[1][1];
-        MUST(unroll_step(rest, &batch, &rates, &result));
+        MUST(unroll_session_step(rest, &batch, &rates, &result));
     }
     *loss = result.loss, *norm = result.norm;
     CHECK(result.weight == T * B, "%g were counted", result.weight);
@@ -267,15 +267,15 @@ static void test_refusals(void)
 {
     unroll_model *model = small_model(0), *other = small_model(0);
     unroll_session *session = small_session(model, "adam", T, B, NULL), *none = NULL;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     config.mode = UNROLL_TRAIN, config.steps = T, config.rows = 2;
     CHECK_REFUSED(unroll_session_new(model, &config, &none), UNROLL_UNSUPPORTED, "being trained by another session");
-    config.beside = session;
-    CHECK_REFUSED(unroll_session_new(other, &config, &none), UNROLL_USAGE, "must train the same model");
+    config.partner = session;
+    CHECK_REFUSED(unroll_session_new(other, &config, &none), UNROLL_USAGE, "must both train the same model");
     config.optimizer = "sgd";
-    CHECK_REFUSED(unroll_session_new(model, &config, &none), UNROLL_USAGE, "another optimizer");
+    CHECK_REFUSED(unroll_session_new(model, &config, &none), UNROLL_USAGE, "a different optimizer");
     config.mode = UNROLL_EVAL;
-    CHECK_REFUSED(unroll_session_new(model, &config, &none), UNROLL_USAGE, "must train the same model");
+    CHECK_REFUSED(unroll_session_new(model, &config, &none), UNROLL_USAGE, "must both train the same model");
     unroll_session_free(session);
     unroll_model_free(model);
     unroll_model_free(other);
@@ -295,9 +295,9 @@ static unroll_dataset *make_text(size_t size)
     return text;
 }
 
-static unroll_train_config small_config(void)
+static unroll_trainer_config small_config(void)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     config.batch = 4, config.bptt = 12, config.warmup = 2, config.total_steps = 40;
     config.machine.threads = 1;
     return config;
@@ -306,14 +306,14 @@ static unroll_train_config small_config(void)
 static unroll_model *text_model(const unroll_dataset *text)
 {
     unroll_model *model = NULL;
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     spec.layers = 1, spec.hidden = 12;
-    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    MUST(unroll_task_configure("lm", NULL, text, &spec, NULL));
     MUST(unroll_model_new(&spec, 3, &model));
     return model;
 }
 
-static unroll_model *train(const unroll_dataset *text, const unroll_train_config *config, int updates,
+static unroll_model *train(const unroll_dataset *text, const unroll_trainer_config *config, int updates,
                            unroll_evaluation *tested)
 {
     unroll_model *model = text_model(text);
@@ -333,7 +333,7 @@ static unroll_model *train(const unroll_dataset *text, const unroll_train_config
 
 static void test_prefetch(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_model *model[2];
     for (int i = 0; i < 2; i++) {
         config.prefetch = i;
@@ -344,11 +344,12 @@ static void test_prefetch(const unroll_dataset *text)
     for (int i = 0; i < 2; i++) unroll_model_free(model[i]);
 }
 
-/* An epoch of 7 batches is 3 updates of 3, 3 and 1; a checkpoint between them goes on with the same bits. */
+/* An epoch of 7 batches has 3 updates of 3, 3 and 1 batches; a training resumed from a checkpoint in between has the
+ * same bits. */
 static void test_accumulate(const unroll_dataset *text)
 {
     char folder[] = "/tmp/unroll_feed_XXXXXX", place[64], line[96];
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_progress progress = {.size = sizeof progress};
     unroll_trainer *trainer = NULL;
     config.accumulate = 3;
@@ -378,21 +379,21 @@ static void test_accumulate(const unroll_dataset *text)
     CHECK(system(line) == 0, "the folder is removed");
 }
 
-/* What is held out is not trained on, in no order: the test behind the validation. */
+/* Held-out data is not used in training, in any order: the test part follows the validation part. */
 static void test_held_out(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
-    unroll_evaluation tested;
+    unroll_trainer_config config = small_config();
+    unroll_evaluation tested = {.size = sizeof tested};
     config.validation = (unroll_held_out){.count = 200};
     config.test = (unroll_held_out){.count = 300};
     unroll_model *model = train(text, &config, 4, &tested);
     CHECK(tested.examples == 299, "%d were tested", (int)tested.examples);
     unroll_dataset last = *text;
     struct column column = *dataset_column(text, COLUMN_TOKENS, NULL);
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     column.ids = (const char *)column.ids + (text->steps - 300) * (size_t)column.id_bytes;
     last.column = &column, last.columns = 1, last.steps = 300;
-    MUST(unroll_evaluate(model, &last, NULL, &found, NULL));
+    MUST(unroll_model_evaluate(model, &last, NULL, &found, NULL));
     CHECK(fabs(found.loss - tested.loss) < 1e-12, "the test is of the last 300: %g and %g", found.loss, tested.loss);
     unroll_model_free(model);
 }
@@ -400,29 +401,30 @@ static void test_held_out(const unroll_dataset *text)
 static void test_batch(void)
 {
     unroll_dataset *text = make_text(40000);
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_model *model = text_model(text);
     unroll_trainer *trainer = NULL;
     int all = 0, few = 0;
-    MUST(unroll_trainer_batch(model, text, &config, 65536, &all));
-    /* how much one row needs is the machine's: the first limit that admits more than one */
+    MUST(unroll_trainer_choose_batch(model, text, &config, 65536, &all));
+    /* the memory of one row depends on the machine: finds the first limit that admits more than one */
     for (config.machine.memory = 1000000; few <= 1 && config.machine.memory < 16000000;)
-        if (config.machine.memory += 200000, unroll_trainer_batch(model, text, &config, 65536, &few) != UNROLL_OK)
+        if (config.machine.memory += 200000,
+            unroll_trainer_choose_batch(model, text, &config, 65536, &few) != UNROLL_OK)
             few = 0;
     CHECK(all == 128 && few > 1 && few < all, "batches of %d and %d rows", all, few);
     config.batch = all, config.validation.share = 0;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "would fit");
     unroll_model_free(model);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
 }
 
 /* ---- weights of another model ---- */
 
 static void test_transfer(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_model *first = train(text, &config, 4, NULL), *model = text_model(text), *other = NULL;
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     MUST(unroll_model_set_schema(model, "lm", NULL, text));
     MUST(unroll_model_transfer(model, first, NULL, NULL));
     CHECK(!memcmp(model->values, first->values, model->count * sizeof(float)), "all of the same network");
@@ -434,7 +436,7 @@ static void test_transfer(const unroll_dataset *text)
               !memcmp(row, was, 12 * sizeof *row),
           "rows of the head by their tokens");
     spec.layers = 1, spec.hidden = 13;
-    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    MUST(unroll_task_configure("lm", NULL, text, &spec, NULL));
     MUST(unroll_model_new(&spec, 3, &other));
     MUST(unroll_model_transfer(other, first, NULL, NULL)); /* the head's bias fits */
     spec.output = 4;
@@ -463,6 +465,6 @@ int main(int count, char **words)
     test_held_out(text);
     test_batch();
     test_transfer(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     return check_finish("test_feed");
 }

@@ -1,5 +1,5 @@
-/* Tests of sampling: a model whose outputs do not depend on what it reads has a known distribution, which
- * the drawn tokens must follow for every temperature and top-k. */
+/* Tests of sampling: a model whose outputs do not depend on its inputs has a known distribution, which the drawn tokens
+ * must follow for every temperature and top-k. */
 /* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +16,11 @@ enum { SYMBOLS = 5, DRAWS = 20000 };
 static const char *const symbols[SYMBOLS] = {"a", "b", "c", "\xc3\xa9", "\n"};
 static const double odds[SYMBOLS] = {0.4, 0.3, 0.2, 0.1, 0.0001};
 
+/* Creates a model; without `reads`, it ignores its input and has the logits log(odds). */
 static unroll_model *make_model(bool reads)
 {
-    unroll_spec spec = unroll_spec_default();
-    unroll_parameter parameter;
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_parameter parameter = {.size = sizeof parameter};
     unroll_model *model = NULL;
     spec.cell = "gru";
     spec.hidden = 8;
@@ -54,13 +55,13 @@ static int take(void *arg, const char *symbol)
 static struct written sample(unroll_model *model, const unroll_sample_config *config)
 {
     struct written written = {.limit = -1};
-    MUST(unroll_sample(model, config, take, &written));
+    MUST(unroll_model_sample(model, config, take, &written));
     return written;
 }
 
 static void check_distribution(unroll_model *model, double temperature, int top_k, double top_p)
 {
-    unroll_sample_config config = unroll_sample_default();
+    unroll_sample_config config = unroll_sample_config_default();
     double expected[SYMBOLS], sum = 0;
     int kept = top_p < 1 ? 2 : top_k ? top_k : SYMBOLS;
     config.length = DRAWS;
@@ -91,15 +92,17 @@ static void test_distributions(void)
     unroll_model_free(model);
 }
 
-/* The likeliest of all texts of LENGTH tokens after a line end, by their numbers; its log-probability. */
+/* Finds the likeliest of all texts of LENGTH tokens after a line end, by their token numbers, and its
+ * log-probability. */
 enum { LENGTH = 4, TEXTS = SYMBOLS * SYMBOLS * SYMBOLS * SYMBOLS };
 
+/* Finds the most likely text by trying all of them; returns its log-likelihood. */
 static double likeliest_text(unroll_model *model, char text[64])
 {
     static int32_t tokens[LENGTH * TEXTS];
     static float z[LENGTH * TEXTS * SYMBOLS];
     unroll_session *session = NULL;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_batch batch = {.size = sizeof batch, .tokens = tokens};
     double best = -INFINITY;
     config.steps = LENGTH, config.rows = TEXTS, config.machine.threads = 1;
@@ -108,8 +111,8 @@ static double likeliest_text(unroll_model *model, char text[64])
         tokens[i] = SYMBOLS - 1; /* the line end */
         for (int t = 1, rest = i; t < LENGTH; t++, rest /= SYMBOLS) tokens[t * TEXTS + i] = rest % SYMBOLS;
     }
-    MUST(unroll_forward(session, &batch));
-    MUST(unroll_read(session, "z", z, LENGTH * TEXTS * SYMBOLS));
+    MUST(unroll_session_forward(session, &batch));
+    MUST(unroll_session_read(session, "z", z, LENGTH * TEXTS * SYMBOLS));
     for (int i = 0; i < TEXTS; i++) {
         double score = 0;
         for (int t = 0, rest = i; t < LENGTH; t++, rest /= SYMBOLS) {
@@ -128,12 +131,12 @@ static double likeliest_text(unroll_model *model, char text[64])
     return best;
 }
 
-/* As wide as there are texts of a token less it finds the likeliest of all; of width 1 it is never drawing. */
+/* With one beam for each text that is a token shorter, it finds the likeliest of all; with width 1 it is greedy. */
 static void test_beam(void)
 {
     unroll_model *model = make_model(true);
-    unroll_sample_config config = unroll_sample_default();
-    unroll_parameter parameter;
+    unroll_sample_config config = unroll_sample_config_default();
+    unroll_parameter parameter = {.size = sizeof parameter};
     char best[64] = "";
     for (int i = 0; i < unroll_model_parameters(model); i++) { /* far from uniform, so that texts differ */
         MUST(unroll_model_parameter(model, i, &parameter));
@@ -157,7 +160,7 @@ static void test_beam(void)
 static void test_seeds_and_prompts(void)
 {
     unroll_model *model = make_model(true);
-    unroll_sample_config config = unroll_sample_default();
+    unroll_sample_config config = unroll_sample_config_default();
     config.length = 30;
     config.prompt = "ab\xc3\xa9";
     struct written one = sample(model, &config), same = sample(model, &config);
@@ -184,9 +187,9 @@ static void test_seeds_and_prompts(void)
 static void test_the_caller_can_end_it(void)
 {
     unroll_model *model = make_model(true);
-    unroll_sample_config config = unroll_sample_default();
+    unroll_sample_config config = unroll_sample_config_default();
     struct written written = {.limit = 3};
-    MUST(unroll_sample(model, &config, take, &written));
+    MUST(unroll_model_sample(model, &config, take, &written));
     CHECK(written.total == 3, "%d tokens after the end", written.total);
     unroll_model_free(model);
 }
@@ -195,7 +198,7 @@ static void check_refused(unroll_model *model, const unroll_sample_config *confi
                           const char *part)
 {
     struct written written = {.limit = -1};
-    CHECK(unroll_sample(model, config, take, &written) == status && strstr(unroll_last_error(), part), "'%s'",
+    CHECK(unroll_model_sample(model, config, take, &written) == status && strstr(unroll_last_error(), part), "'%s'",
           unroll_last_error());
     CHECK(written.total == 0, "something was written");
 }
@@ -203,9 +206,9 @@ static void check_refused(unroll_model *model, const unroll_sample_config *confi
 static void test_refusals(void)
 {
     unroll_model *model = make_model(true);
-    unroll_sample_config good = unroll_sample_default(), config = good;
-    unroll_parameter parameter;
-    check_refused(model, NULL, UNROLL_USAGE, "unroll_sample_default");
+    unroll_sample_config good = unroll_sample_config_default(), config = good;
+    unroll_parameter parameter = {.size = sizeof parameter};
+    check_refused(model, NULL, UNROLL_USAGE, "unroll_sample_config_default");
     config.prompt = "ab\nax";
     check_refused(model, &config, UNROLL_DATA, "'the prompt', line 2, column 2: the character 'x' (U+0078)");
     config.prompt = "a\xff";

@@ -1,5 +1,5 @@
-/* Sequences divided among ranks: each once, all ranks end an epoch together, steps and classes are balanced; and
- * shards of 1 and of 1,000 tokens weigh by their tokens. */
+/* Sequences divided among ranks: each occurs once, all ranks finish an epoch together, steps and classes are balanced;
+ * shards of 1 and of 1,000 tokens are weighted by their tokens. */
 /* test: seconds=5 */
 #include "comm/comm.h"
 #include "check.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 
 enum { SEQUENCES = 1003, MAX_ROWS = 20, REPLICAS = 4, CLASSES = 5, MAX = SEQUENCES + MAX_ROWS };
-static int batch_rows; /* of a batch: parts have as many each, or not quite */
+static int batch_rows; /* of a batch: parts have the same number each, or nearly */
 #define BATCHES ((SEQUENCES + batch_rows - 1) / batch_rows)
 
 static int32_t lengths[SEQUENCES], classes[SEQUENCES];
 static int64_t order[MAX], other[MAX];
 
-/* Few are long, and few of the last class. */
+/* Few are long, and few are of the last class. */
 static void make_data(void)
 {
     unsigned state = 7;
@@ -28,9 +28,9 @@ static void make_data(void)
     }
 }
 
-static unroll_sampler sampler_of(const char *how)
+static unroll_sampler_config sampler_of(const char *how)
 {
-    unroll_sampler d = unroll_sampler_default();
+    unroll_sampler_config d = unroll_sampler_config_default();
     d.how = how;
     d.count = SEQUENCES;
     d.lengths = lengths;
@@ -48,7 +48,7 @@ static int replica_of(int row)
     return replica;
 }
 
-/* Of each part, what it has of the whole epoch; and the most that a batch has more than the mean of its parts. */
+/* What each part has of the whole epoch, and the largest excess of a part over the mean in a batch. */
 struct tally {
     double steps[REPLICAS], rows[REPLICAS], class[REPLICAS][CLASSES], worst;
 };
@@ -93,7 +93,7 @@ static void check_each_once(const char *how)
 
 static void check_way(const char *how)
 {
-    unroll_sampler d = sampler_of(how);
+    unroll_sampler_config d = sampler_of(how);
     CHECK(unroll_sampler_batches(&d) == BATCHES, "%s: batches", how);
     CHECK(unroll_sampler_order(&d, order) == UNROLL_OK, "%s", unroll_last_error());
     check_each_once(how);
@@ -124,12 +124,12 @@ static void check_way(const char *how)
     }
 }
 
-/* Each class is on one part alone, the parts' rows have about as many each, and nothing is left out. */
+/* Each class is in one part only, the parts have similar numbers of rows, and no row is left out. */
 static void check_column(void)
 {
     static int seen[SEQUENCES];
     static int64_t rows[2 * MAX];
-    unroll_sampler d = sampler_of("column");
+    unroll_sampler_config d = sampler_of("column");
     int part[CLASSES], apart = 0;
     for (int c = 0; c < CLASSES; c++) part[c] = -1;
     memset(seen, 0, sizeof seen);
@@ -156,11 +156,11 @@ static void check_column(void)
           "%s", unroll_last_error());
 }
 
-/* One long row weighs as much as several: 12 + 1 + 1 + 1 beside 4 + 4 + 4 + 1, not 18 beside 10. */
+/* One long row weighs as much as several: 12 + 1 + 1 + 1 and 4 + 4 + 4 + 1, not 18 and 10. */
 static void check_long_row(void)
 {
     static const int32_t some[] = {1, 4, 1, 12, 4, 1, 4, 1};
-    unroll_sampler d = sampler_of("length");
+    unroll_sampler_config d = sampler_of("length");
     int64_t rows[8], steps[2] = {0, 0};
     d.count = d.rows = 8;
     d.lengths = some;
@@ -168,12 +168,12 @@ static void check_long_row(void)
     d.replicas = 2;
     CHECK(unroll_sampler_order(&d, rows) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; i < 8; i++) steps[i / 4] += some[rows[i]];
-    CHECK(llabs(steps[0] - steps[1]) == 2, "a long row: %d steps beside %d", (int)steps[0], (int)steps[1]);
+    CHECK(llabs(steps[0] - steps[1]) == 2, "a long row: %d steps and %d", (int)steps[0], (int)steps[1]);
 }
 
 static void check_refusals(void)
 {
-    unroll_sampler d = sampler_of("odd");
+    unroll_sampler_config d = sampler_of("odd");
     CHECK(unroll_sampler_order(&d, order) == UNROLL_USAGE && strstr(unroll_last_error(), "stratified"),
           "an unknown way");
     d = sampler_of("length");
@@ -212,10 +212,11 @@ struct trained {
     double loss;
 };
 
+/* Trains one step with different lengths; stores the loss. */
 static unroll_status train_one(struct trained *r, unroll_model *m)
 {
     static int32_t tokens[STEPS * 2], ends[2] = {1, STEPS};
-    unroll_session_config c = unroll_session_default();
+    unroll_session_config c = unroll_session_config_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
     unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = tokens, .lengths = ends};
     unroll_session *s;
@@ -227,7 +228,7 @@ static unroll_status train_one(struct trained *r, unroll_model *m)
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)
         return status;
-    status = unroll_step(s, &batch, &rates, &result);
+    status = unroll_session_step(s, &batch, &rates, &result);
     if (status == UNROLL_OK)
         status = unroll_session_pull(s);
     r->loss = result.loss;
@@ -235,11 +236,12 @@ static unroll_status train_one(struct trained *r, unroll_model *m)
     return status;
 }
 
+/* Trains on a rank and stores all weights. */
 static void *run_rank(void *arg)
 {
     struct trained *r = arg;
-    unroll_spec spec = unroll_spec_default();
-    unroll_parameter p;
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_parameter p = {.size = sizeof p};
     unroll_model *m;
     spec.cell = "gru", spec.hidden = 6, spec.tokens = 1, spec.input = spec.output = SYMBOLS;
     spec.loss = "xent";
@@ -286,7 +288,7 @@ static void check_weights_of_shards(void)
 int main(void)
 {
     make_data();
-    for (batch_rows = MAX_ROWS; batch_rows >= 18; batch_rows -= 2) { /* of 18 some parts have 4, others 5 */
+    for (batch_rows = MAX_ROWS; batch_rows >= 18; batch_rows -= 2) { /* with 18, some parts have 4, others 5 */
         check_way("shuffle");
         check_way("length");
         check_way("stratified");

@@ -1,6 +1,6 @@
-/* Tests of the tasks: each learns a small set that it is made for within a second, far beyond its floor; its model is
- * saved, read back and measured again, answers in the user's words, refuses what can't be learned, and goes on from a
- * checkpoint as if there had been no stop. */
+/* Tests of the tasks: each learns a small suitable data set within a second, far beyond its baseline. Its model is
+ * saved, loaded and evaluated again, predicts in the user's words, refuses what cannot be learned, and resumes from a
+ * checkpoint as if there had been no interruption. */
 /* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,8 @@ static struct {
 static const char *const tags[] = {"O", "B-X", "I-X"};
 static const char *const labels[] = {"low", "middle", "high"}, *const letters[] = {"a", "b", "c", "d"};
 
-/* A word ends in o, x or y. Tags: O; B-X of an x behind no x; I-X of an x behind an x; y is what the word before is. */
+/* A word ends in o, x or y. Tags: O; B-X for an x that does not follow an x; I-X for an x after an x; y repeats the
+ * previous word's. */
 static void make_words(struct rng *rng, size_t first, size_t length)
 {
     static const char ends[] = "oxy";
@@ -50,7 +51,8 @@ static void make_words(struct rng *rng, size_t first, size_t length)
     }
 }
 
-/* Sequences of numbers and letters: the label says how large the first number is, the set which letters there are. */
+/* Sequences of numbers and letters: the label depends on the size of the first number, the set on the letters that
+ * occur. */
 static unroll_dataset *make(void)
 {
     struct rng rng = rng_new(5, 1);
@@ -86,7 +88,7 @@ static struct column text(void)
 {
     return (struct column){.name = "text",
                            .type = COLUMN_TOKENS,
-                           .kind = UNROLL_CHARACTERS,
+                           .kind = CUT_CHARACTERS,
                            .ids = made.token,
                            .id_bytes = 1,
                            .vocabulary = (const char **)letters,
@@ -166,10 +168,10 @@ static unroll_dataset *data_of(struct column input, struct column target)
 static unroll_model *new_model(const char *task, const char *options, const unroll_dataset *data)
 {
     unroll_task_defaults defaults = unroll_task_defaults_default();
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_model *model = NULL;
     spec.hidden = 16;
-    MUST(unroll_task_network(task, options, data, &spec, &defaults));
+    MUST(unroll_task_configure(task, options, data, &spec, &defaults));
     CHECK(defaults.bptt == 0 && defaults.epochs >= 10, "sequences are read whole");
     CHECK(spec.hidden == 16 && spec.layers == 1 && spec.cell, "what is chosen stays, what is not is found");
     if (!MUST(unroll_model_new(&spec, 3, &model)))
@@ -177,9 +179,9 @@ static unroll_model *new_model(const char *task, const char *options, const unro
     return model;
 }
 
-static unroll_train_config config_of(const char *task, const char *options)
+static unroll_trainer_config config_of(const char *task, const char *options)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     config.task = task;
     config.task_options = options;
     config.bptt = 0;
@@ -208,11 +210,11 @@ static void steps(unroll_trainer *trainer, int count)
             return;
 }
 
-/* Two trainings, one of which is stopped and goes on: the same weights. Gives what the validation part measures. */
+/* Two trainings, one of them stopped and resumed, give the same weights. Returns the result on the validation part. */
 static unroll_model *train(const char *task, const char *options, const unroll_dataset *data, int count,
                            unroll_evaluation *found)
 {
-    unroll_train_config config = config_of(task, options);
+    unroll_trainer_config config = config_of(task, options);
     unroll_model *model = new_model(task, options, data), *other = new_model(task, options, data);
     unroll_trainer *trainer = NULL;
     config.total_steps = count;
@@ -236,7 +238,7 @@ static unroll_model *train(const char *task, const char *options, const unroll_d
     return model;
 }
 
-/* ---- answers ---- */
+/* ---- predictions ---- */
 
 struct answers {
     json_t *list;
@@ -254,24 +256,25 @@ static unroll_status take(void *arg, json_t *answer)
     return UNROLL_OK;
 }
 
-/* By the part itself: all batches through a session, as predictions are made. */
+/* Computes them from the part: all batches through a session, as in predictions. */
 static struct answers answers_of(unroll_model *model, const unroll_dataset *data)
 {
     const struct task_request request = {.data = data, .ranks = 1, .model = model};
     struct answers answers = {.list = json_array()};
     struct part *part = NULL;
     unroll_session *session = NULL;
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     answers.file = open_memstream(&answers.text, &answers.size);
     MUST(task_find(NULL, model, data, &answers.task));
     if (!MUST(answers.task->open(&request, PART_ALL, &part)))
         abort();
     config.mode = UNROLL_INFER;
+    config.raw = 1;
     config.steps = part->shape->steps;
     config.rows = part->shape->rows;
     config.lengths = part->lengths;
     MUST(unroll_session_new(model, &config, &session));
-    const size_t entries = (size_t)config.steps * (size_t)config.rows, z = unroll_count(session, "z");
+    const size_t entries = (size_t)config.steps * (size_t)config.rows, z = unroll_session_count(session, "z");
     struct task_batch batch = {.tokens = allocate_zeroed(entries * 8, sizeof(int32_t)),
                                .inputs = allocate_zeroed(entries * 8, sizeof(float)),
                                .classes = allocate_zeroed(entries, sizeof(int32_t)),
@@ -284,8 +287,8 @@ static struct answers answers_of(unroll_model *model, const unroll_dataset *data
                                     .tokens = model_token_columns(model) ? batch.tokens : NULL,
                                     .inputs = model_numbers(model) ? batch.inputs : NULL,
                                     .lengths = batch.lengths};
-        MUST(unroll_forward(session, &given));
-        MUST(unroll_read(session, "z", results, z));
+        MUST(unroll_session_forward(session, &given));
+        MUST(unroll_session_read(session, "z", results, z));
         MUST(answers.task->answer(part, number, &batch, results, take, &answers));
     }
     unroll_session_free(session);
@@ -296,16 +299,16 @@ static struct answers answers_of(unroll_model *model, const unroll_dataset *data
     return answers;
 }
 
-/* From its file the model measures and answers the same. */
+/* The model loaded from its file gives the same results and predictions. */
 static void check_file(unroll_model **model, const unroll_dataset *data)
 {
-    unroll_evaluation here, there;
+    unroll_evaluation here = {.size = sizeof here}, there = {.size = sizeof there};
     unroll_model *loaded = NULL;
-    MUST(unroll_evaluate(*model, data, NULL, &here, NULL));
+    MUST(unroll_model_evaluate(*model, data, NULL, &here, NULL));
     MUST(unroll_model_save(*model, inside("model.safetensors")));
     if (!MUST(unroll_model_load(inside("model.safetensors"), &loaded)))
         return;
-    MUST(unroll_evaluate(loaded, data, NULL, &there, NULL));
+    MUST(unroll_model_evaluate(loaded, data, NULL, &there, NULL));
     CHECK(here.loss == there.loss && here.metric[0].value == there.metric[0].value && here.examples == there.examples,
           "%g and %g from the file", here.metric[0].value, there.metric[0].value);
     unroll_model_free(*model);
@@ -317,7 +320,7 @@ static void check_file(unroll_model **model, const unroll_dataset *data)
 static void test_classify(void)
 {
     const char *why = "";
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     unroll_dataset *data = data_of(numbers(), label());
     const char *name = unroll_task_suggest(data, &why);
     CHECK(name && strcmp(name, "classify") == 0 && strstr(why, "'label'"), "%s: %s", name, why);
@@ -326,7 +329,7 @@ static void test_classify(void)
           "accuracy %g of %d, majority %g", metric(&found, "accuracy")->value, (int)found.examples, found.floor);
     CHECK(metric(&found, "macro_f1")->value > 0.9, "macro F1 %g", metric(&found, "macro_f1")->value);
     check_file(&model, data);
-    CHECK(unroll_can_predict(model) && !unroll_can_sample(model), "'%s'", unroll_last_error());
+    CHECK(unroll_model_can_predict(model) && !unroll_model_can_sample(model), "'%s'", unroll_last_error());
     struct answers answers = answers_of(model, data);
     int right = 0;
     for (size_t i = 0; i < SEQUENCES; i++) {
@@ -346,7 +349,7 @@ static void test_classify(void)
 
 static void test_several_labels(void)
 {
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     unroll_dataset *data = data_of(text(), set());
     unroll_model *model = train("auto", NULL, data, 150, &found);
     CHECK(metric(&found, "micro_f1")->value > 0.95 && metric(&found, "accuracy")->value > 0.9 &&
@@ -364,11 +367,11 @@ static void test_several_labels(void)
 
 /* ---- tag ---- */
 
-/* Words that are in the validation part alone are known by how they end. */
+/* Words that are only in the validation part are recognized by their ends. */
 static void test_tag(void)
 {
     const char *why = "";
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     unroll_dataset *data = data_of(words(), tag());
     const char *name = unroll_task_suggest(data, &why);
     CHECK(name && strcmp(name, "tag") == 0 && strstr(why, "'word'"), "%s: %s", name, why);
@@ -393,7 +396,7 @@ static void test_tag(void)
     json_decref(answers.list);
     free(answers.text);
     for (int i = 0; i < WORDS; i++) made.spelled[i][0] = '!'; /* other words with the same ends */
-    MUST(unroll_evaluate(model, data, NULL, &found, NULL));
+    MUST(unroll_model_evaluate(model, data, NULL, &found, NULL));
     CHECK(metric(&found, "accuracy")->value > 0.95, "unknown words: %g", metric(&found, "accuracy")->value);
     unroll_model_free(model);
 }
@@ -402,7 +405,7 @@ static void test_tag(void)
 
 static void test_regress(const char *options, struct column target, bool of_rows)
 {
-    unroll_evaluation found = {0};
+    unroll_evaluation found = {.size = sizeof found};
     unroll_dataset *data = data_of(numbers(), target);
     data->rows_are_steps = of_rows;
     unroll_model *model = train("regress", options, data, 250, &found);
@@ -424,9 +427,9 @@ static void test_regress(const char *options, struct column target, bool of_rows
 
 static void test_refused(void)
 {
-    unroll_train_config config = config_of("classify", NULL);
+    unroll_trainer_config config = config_of("classify", NULL);
     unroll_dataset *data = data_of(numbers(), label());
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     unroll_trainer *trainer = NULL;
     unroll_model *model = new_model("classify", NULL, data);
     for (size_t s = 0; s < SEQUENCES; s++) made.label[s] = s < SEQUENCES - 2 ? s % 2 : 2;
@@ -435,20 +438,22 @@ static void test_refused(void)
     struct part *part = NULL;
     MUST(unroll_model_set_schema(model, "classify", NULL, data));
     MUST(task_find("classify", NULL, data, &task));
-    CHECK_REFUSED(task->open(&request, PART_VALIDATION, &part), UNROLL_DATA, "'high' is in the validation part alone");
-    MUST(unroll_trainer_new(model, data, &config, &trainer)); /* a share is drawn from all */
+    CHECK_REFUSED(task->open(&request, PART_VALIDATION, &part), UNROLL_DATA, "'high' is only in the validation part");
+    MUST(unroll_trainer_new(model, data, &config, &trainer)); /* a fraction is drawn from all */
     unroll_trainer_free(trainer);
-    CHECK_REFUSED(unroll_task_network("classify", "target=x", data, &spec, NULL), UNROLL_DATA,
+    CHECK_REFUSED(unroll_task_configure("classify", "target=x", data, &spec, NULL), UNROLL_DATA,
                   "needs a label for each sequence, and the column 'x' has none");
-    CHECK_REFUSED(unroll_task_network("classify", "target=y", data, &spec, NULL), UNROLL_USAGE, "one of x, label");
-    CHECK_REFUSED(unroll_task_network("classify", "goal=y", data, &spec, NULL), UNROLL_USAGE, "its options are target");
+    CHECK_REFUSED(unroll_task_configure("classify", "target=y", data, &spec, NULL), UNROLL_USAGE, "one of x, label");
+    CHECK_REFUSED(unroll_task_configure("classify", "goal=y", data, &spec, NULL), UNROLL_USAGE,
+                  "its options are target");
     made.column[1].vocabulary_size = 1;
-    CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA, "only the label 'low'");
+    CHECK_REFUSED(unroll_task_configure("classify", NULL, data, &spec, NULL), UNROLL_DATA, "only the label 'low'");
     data->columns = 1;
-    CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA,
+    CHECK_REFUSED(unroll_task_configure("classify", NULL, data, &spec, NULL), UNROLL_DATA,
                   "no column of the data has it");
-    CHECK_REFUSED(unroll_evaluate(model, data, NULL, &(unroll_evaluation){0}, NULL), UNROLL_DATA,
-                  "nothing to compare answers with");
+    CHECK_REFUSED(
+        unroll_model_evaluate(model, data, NULL, &(unroll_evaluation){.size = sizeof(unroll_evaluation)}, NULL),
+        UNROLL_DATA, "no targets to compare predictions with");
     unroll_model_free(model);
 }
 

@@ -1,5 +1,4 @@
-/* Tests of data/text: what is UTF-8 and what is not, tokens and their order, and the sentences with
- * which damaged texts are refused. */
+/* Tests of the text reader: valid and invalid UTF-8, tokens and their order, and the messages for damaged texts. */
 /* test: kinds=plain,memory */
 /* test: kinds=timed-plain; args=timed; alone */
 #include <stdio.h>
@@ -16,14 +15,14 @@
 
 static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
 
-/* Characters, with tokens or NULL. */
+/* Parses characters, with given tokens or NULL. */
 static unroll_status parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
                            int symbol_count, unroll_dataset **text)
 {
-    return read_text_of(bytes, size, name, NULL, UNROLL_CHARACTERS, symbols, symbol_count, text);
+    return read_text_of(bytes, size, name, NULL, CUT_CHARACTERS, symbols, symbol_count, text);
 }
 
-/* The bytes must be refused with a sentence that has this part. */
+/* The bytes must be refused with a message that contains this part. */
 static void check_refused(const char *bytes, size_t size, const char *part)
 {
     unroll_dataset *text = NULL;
@@ -45,14 +44,14 @@ static void test_symbols_are_in_code_point_order(void)
 
     if (!MUST(parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
         return;
-    const char *const *symbol = unroll_data_vocabulary(text, &symbols);
+    const char *const *symbol = unroll_dataset_vocabulary(text, &symbols);
     if (CHECK(symbols == 7, "%d tokens", symbols))
         for (int i = 0; i < symbols; i++) CHECK(strcmp(symbol[i], expected[i]) == 0, "token %d is '%s'", i, symbol[i]);
     int32_t tokens[9] = {0};
-    size_t count = unroll_data_tokens(text, 0, 9, tokens);
+    size_t count = unroll_dataset_tokens(text, 0, 9, tokens);
     CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ", count);
-    CHECK(unroll_data_tokens(text, 6, 1, tokens) == 8 && tokens[0] == 0 && tokens[1] == 4, "the seventh token");
-    unroll_data_free(text);
+    CHECK(unroll_dataset_tokens(text, 6, 1, tokens) == 8 && tokens[0] == 0 && tokens[1] == 4, "the seventh token");
+    unroll_dataset_free(text);
 }
 
 static void test_smallest_texts(void)
@@ -60,9 +59,9 @@ static void test_smallest_texts(void)
     unroll_dataset *text;
     if (MUST(parse("x", 1, "t", NULL, 0, &text))) {
         CHECK(text->steps == 1 && text->column->vocabulary_size == 1, "one character");
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
-    CHECK_REFUSED(parse("zzzz", 4, "t", NULL, 0, &text), UNROLL_DATA, "one symbol alone, 'z'");
+    CHECK_REFUSED(parse("zzzz", 4, "t", NULL, 0, &text), UNROLL_DATA, "a single symbol, 'z'");
 }
 
 /* The first and last code points of every length, and around the surrogates. */
@@ -79,13 +78,13 @@ static void test_edges_of_utf8(void)
 
     if (MUST(parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
         CHECK(text->steps == 10 && text->column->vocabulary_size == 10, "%zu characters", text->steps);
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[16];
         int size = snprintf(line, sizeof line, "a\nb%sc", bad[i]);
         check_refused(line, (size_t)size, "at offset 3 in line 2");
-        check_refused(line, (size_t)size - 1, "at offset 3 in line 2"); /* cut short at the end */
+        check_refused(line, (size_t)size - 1, "at offset 3 in line 2"); /* truncated at the end */
     }
 }
 
@@ -111,7 +110,7 @@ static void test_given_symbols(void)
         CHECK(same_tokens(text, expected, 4), "tokens in the order given");
         CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0,
               "tokens are kept");
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
     CHECK_REFUSED(parse("ab\nac\xe2\x82\xac"
                         "b",
@@ -130,22 +129,22 @@ static void test_files(void)
     if (!CHECK(descriptor >= 0, "cannot make a file"))
         return;
     close(descriptor);
-    CHECK_REFUSED(unroll_data_open(path, NULL, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "is empty");
     MUST(write_file_atomically(path, &piece, 1));
-    if (MUST(unroll_data_open(path, NULL, &text))) {
+    if (MUST(unroll_dataset_open(path, NULL, &text))) {
         CHECK(text->steps == 9 && text->column->vocabulary_size == 7, "%zu characters", text->steps);
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
-    if (CHECK(freopen(path, "r", stdin) != NULL, "no input") && MUST(unroll_data_open("-", NULL, &text))) {
+    if (CHECK(freopen(path, "r", stdin) != NULL, "no input") && MUST(unroll_dataset_open("-", NULL, &text))) {
         CHECK(text->steps == 9, "%zu characters from standard input", text->steps);
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
     unlink(path);
-    CHECK_REFUSED(unroll_data_open(path, NULL, &text), UNROLL_DATA, "cannot open");
-    CHECK_REFUSED(unroll_data_open("/tmp", NULL, &text), UNROLL_DATA, "/tmp");
+    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "cannot open");
+    CHECK_REFUSED(unroll_dataset_open("/tmp", NULL, &text), UNROLL_DATA, "/tmp");
 }
 
-/* A failed allocation anywhere is an error and leaves nothing behind. */
+/* A failed allocation anywhere is an error and leaks nothing. */
 static void test_no_memory(void)
 {
     uint64_t live = memory_live();
@@ -160,7 +159,7 @@ static void test_no_memory(void)
         failures++;
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     CHECK(failures >= 4 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -179,9 +178,9 @@ static void test_speed(void)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
         double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
         best = seconds < best ? seconds : best;
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
-    CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3); /* room for sanitizers */
+    CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3); /* with a margin for sanitizers */
     free(bytes);
 }
 

@@ -1,6 +1,6 @@
-/* A reader of files, a task, a loss and a format of models that only this test knows, each one struct and one line of a
- * table: the task is trained with the loss on what the reader read, validated, saved, resumed, evaluated from the file,
- * and the model goes through the format, on the CPU and through XLA's stand-in. Usage: test_toy_data PLUGIN */
+/* A reader of files, a task, a loss and a format of models defined by this test, each one struct and one line of a
+ * table. The task is trained with the loss on data from the reader, validated, saved, resumed, and evaluated from the
+ * file, and the model is converted with the format, on the CPU and with XLA's stand-in. Usage: test_toy_data PLUGIN */
 /* test: args=$B/tests/device/fake_plugin.so */
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "check.h"
-#include "data/reader_table.h"
-#include "file/file_table.h"
+#include "data/readers/reader_table.h"
+#include "convert/file_table.h"
 #include "model/model.h"
 #include "tasks/task.h"
 #include "temporary.h"
 #include "toy_loss.h"
 
-/* ---- a reader: "toy", then a line "X X Y" for each step, an empty one behind each sequence ---- */
+/* ---- a reader: "toy", then a line "X X Y" for each step, an empty one after each sequence ---- */
 
 enum { WIDTH = 2 };
 
@@ -69,12 +69,12 @@ static const struct key toy_keys[] = {{.name = "scale", .min = 0.5, .max = 10}, 
 
 static const struct reader toy_reader = {.name = "toy",
                                          .about = "lines of a toy",
-                                         .recognises = is_toy,
+                                         .recognizes = is_toy,
                                          .keys = toy_keys,
                                          .options_bytes = sizeof(double),
                                          .read = toy_read};
 
-/* ---- a task: y from x, sequence by sequence; beside the loss the share of answers that are near ---- */
+/* ---- a task: y from x, sequence by sequence; besides the loss, the fraction of near predictions ---- */
 
 struct toy_part {
     struct part part;
@@ -106,7 +106,7 @@ static int toy_suits(const unroll_dataset *data, char why[TASK_WHY])
     return has_columns(data) ? SUITS_SURELY : 0;
 }
 
-static unroll_status toy_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+static unroll_status toy_network(const unroll_dataset *data, const char *options, unroll_model_config *spec,
                                  unroll_task_defaults *defaults)
 {
     (void)data, (void)options, (void)defaults;
@@ -121,7 +121,7 @@ static unroll_status toy_check(const unroll_model *model, const unroll_dataset *
     return UNROLL_OK;
 }
 
-/* Rows that have no sequence are of no length. Each epoch begins with another one. */
+/* Rows without a sequence have length 0. Each epoch begins with another one. */
 static void toy_fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct toy_part *toy = (const struct toy_part *)part;
@@ -204,7 +204,7 @@ static const struct task toy_task = {.name = "toy",
                                      .observe = toy_observe,
                                      .score = toy_score};
 
-/* ---- a format of models: a line of what it is, then all weights ---- */
+/* ---- a format of models: a line with the description, then all weights ---- */
 
 static bool is_toy_model(const char *path, const char *head, size_t bytes)
 {
@@ -214,9 +214,9 @@ static bool is_toy_model(const char *path, const char *head, size_t bytes)
 
 static unroll_status toy_export(const unroll_model *model, const char *path, const unroll_export_config *config)
 {
-    unroll_spec spec;
+    unroll_model_config spec = {.size = sizeof spec};
     char line[80];
-    unroll_model_spec(model, &spec);
+    unroll_model_stack(model, &spec);
     snprintf(line, sizeof line, "toy model %s %d %d %d\n", spec.cell, spec.hidden, spec.input, spec.output);
     struct piece pieces[] = {{line, strlen(line)}, {model->values, model->count * sizeof(float)}};
     TRY(write_file_atomically(path, pieces, 2));
@@ -226,7 +226,7 @@ static unroll_status toy_export(const unroll_model *model, const char *path, con
 
 static unroll_status toy_import(const char *path, const unroll_import_config *config, unroll_model **model)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     char cell[16] = "";
     void *bytes;
     size_t size;
@@ -243,11 +243,11 @@ static unroll_status toy_import(const char *path, const unroll_import_config *co
 }
 
 static const struct file_format toy_format = {
-    .name = "toy", .about = "models of a toy", .recognises = is_toy_model, .import = toy_import, .export = toy_export};
+    .name = "toy", .about = "models of a toy", .recognizes = is_toy_model, .import = toy_import, .export = toy_export};
 
 /* ---- tests ---- */
 
-/* y: the mean of what the first x has been so far in the sequence, times the second, which is one of two. */
+/* y: the mean of the first x so far in the sequence, times the second, which is one of two values. */
 static void write_data(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -268,59 +268,62 @@ static void write_data(const char *path)
 
 static void check_reader(unroll_dataset **data)
 {
-    unroll_dataset_config config = unroll_data_default();
-    const char *about = "", *name;
+    unroll_dataset_config config = unroll_dataset_config_default();
+    unroll_entry entry = {.size = sizeof entry};
     unroll_dataset *twice = NULL;
     int found = 0;
-    for (int i = 0; (name = unroll_reader_name(i, &about)); i++)
-        found += !strcmp(name, "toy") && !strcmp(about, "lines of a toy");
+    for (int i = 0; unroll_list(UNROLL_LIST_READERS, i, &entry); i++)
+        found += !strcmp(entry.name, "toy") && !strcmp(entry.about, "lines of a toy");
     CHECK(found == 1, "it is listed %d times", found);
     write_data(inside("data"));
-    MUST(unroll_data_open(inside("data"), NULL, data));
+    MUST(unroll_dataset_open(inside("data"), NULL, data));
     CHECK((*data)->sequences == 50 && (*data)->begin[1] == 5 && (*data)->steps == (*data)->begin[50], "%zu steps",
           (*data)->steps);
     config.options = "scale=2";
-    if (MUST(unroll_data_open(inside("data"), &config, &twice)))
+    if (MUST(unroll_dataset_open(inside("data"), &config, &twice)))
         CHECK(column(twice, "y")[3] == 2 * column(*data, "y")[3], "twice as large");
     CHECK(dataset_hash(*data, 1) != dataset_hash(twice, 1), "other data");
-    unroll_data_free(twice);
+    unroll_dataset_free(twice);
     config.options = "scale=11";
-    CHECK_REFUSED(unroll_data_open(inside("data"), &config, &twice), UNROLL_USAGE, "a number from 0.5 to 10");
+    CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "a number from 0.5 to 10");
     config.options = "scala=1";
-    CHECK_REFUSED(unroll_data_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
+    CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
     config.options = NULL, config.reader = "text";
-    MUST(unroll_data_open(inside("data"), &config, &twice));
-    CHECK(unroll_data_tokens(twice, 0, 0, NULL) && !unroll_data_tokens(*data, 0, 0, NULL), "a text if it is asked for");
-    CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){.size = sizeof(unroll_spec)}, NULL) ||
-                      toy_check(NULL, twice),
-                  true, "a toy has");
-    unroll_data_free(twice);
+    MUST(unroll_dataset_open(inside("data"), &config, &twice));
+    CHECK(unroll_dataset_tokens(twice, 0, 0, NULL) && !unroll_dataset_tokens(*data, 0, 0, NULL),
+          "a text if it is asked for");
+    CHECK_REFUSED(
+        unroll_task_configure("toy", NULL, *data, &(unroll_model_config){.size = sizeof(unroll_model_config)}, NULL) ||
+            toy_check(NULL, twice),
+        true, "a toy has");
+    unroll_dataset_free(twice);
 }
 
 static unroll_model *new_model(const unroll_dataset *data)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.cell = "gru", spec.hidden = 8;
-    MUST(unroll_task_network(NULL, NULL, data, &spec, NULL));
+    MUST(unroll_task_configure(NULL, NULL, data, &spec, NULL));
     if (!MUST(unroll_model_new(&spec, 3, &model)))
         abort();
     return model;
 }
 
-/* Straight on, and in two trainings: the same weights, and the same from the file. */
+/* Without interruption and in two trainings: the same weights, and the same from the file. */
 static unroll_model *check_training(const unroll_dataset *data, const char *device)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_machine machine = unroll_machine_default();
     unroll_model *m[2] = {new_model(data), new_model(data)}, *loaded = NULL;
-    unroll_evaluation before, after, again, validated, described;
+    unroll_evaluation before = {.size = sizeof before}, after = {.size = sizeof after}, again = {.size = sizeof again},
+                      validated = {.size = sizeof validated}, described = {.size = sizeof described};
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
     config.batch = 4, config.bptt = 12, config.rates.learning_rate = 2e-2, config.validation.share = 0.2,
     config.warmup = 2;
     config.machine.device = machine.device = device;
-    MUST(unroll_evaluate(m[0], data, &machine, &before, NULL));
+    MUST(unroll_model_evaluate(m[0], data, &machine, &before, NULL));
     for (int turn = 0; turn < 3; turn++) {
         MUST(unroll_trainer_new(m[turn > 0], data, &config, &trainer));
         if (turn == 2)
@@ -328,7 +331,7 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
         for (int i = 0; i < (turn ? 35 : 70); i++) MUST(unroll_trainer_step(trainer, &progress));
         MUST(unroll_trainer_validate(trainer, &validated));
         MUST(unroll_trainer_save(trainer, inside("ckpt")));
-        unroll_trainer_describe(trainer, validated.loss, &described);
+        MUST(unroll_trainer_metrics(trainer, validated.loss, &described));
         CHECK(described.metric[0].value == validated.loss && isnan(described.metric[1].value),
               "near does not follow from the loss");
         unroll_trainer_free(trainer);
@@ -337,9 +340,9 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     CHECK(progress.items == 7 * (int64_t)data->begin[40], "%d steps", (int)progress.items);
     CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights",
           device);
-    MUST(unroll_evaluate(m[0], data, &machine, &after, NULL));
+    MUST(unroll_model_evaluate(m[0], data, &machine, &after, NULL));
     if (MUST(unroll_model_load(inside("ckpt/model.safetensors"), &loaded)))
-        MUST(unroll_evaluate(loaded, data, &machine, &again, NULL));
+        MUST(unroll_model_evaluate(loaded, data, &machine, &again, NULL));
     CHECK(loaded && strcmp(loaded->task, "toy") == 0, "the model's file has forgotten the task");
     CHECK(!memcmp(&after, &again, sizeof after), "%s: %g, loaded %g", device, after.loss, again.loss);
     CHECK(after.loss < 0.5 * after.floor && after.loss < 0.5 * before.loss &&
@@ -354,10 +357,10 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     return m[0];
 }
 
-/* A checkpoint of one task is none of another. */
+/* A checkpoint of one task cannot be loaded by another. */
 static void check_identity(const unroll_dataset *data)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     static struct task other;
     unroll_model *model = new_model(data);
     unroll_trainer *trainer = NULL;
@@ -369,7 +372,7 @@ static void check_identity(const unroll_dataset *data)
                       "made with task = toy, this training has game");
     unroll_trainer_free(trainer);
     config.task = "lm";
-    CHECK_REFUSED(unroll_trainer_new(model, data, &config, &trainer), UNROLL_USAGE, "is no loss of the task lm");
+    CHECK_REFUSED(unroll_trainer_new(model, data, &config, &trainer), UNROLL_USAGE, "is not supported by the task lm");
     unroll_model_free(model);
 }
 
@@ -377,22 +380,23 @@ static void note(void *arg, const char *line) { snprintf(arg, 32, "%s", line); }
 
 static void check_format(unroll_model *model)
 {
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     unroll_model *again = NULL;
     char line[32] = "", expected[32];
     snprintf(expected, sizeof expected, "%zu weights", model->count);
     config.format = "toy", config.report = note, config.arg = line;
-    MUST(unroll_export(model, inside("model"), &config));
+    MUST(unroll_model_export(model, inside("model"), &config));
     CHECK(!strcmp(line, expected), "reported: '%s'", line);
     config.opset = 9;
-    CHECK_REFUSED(unroll_export(model, inside("model"), &config), UNROLL_UNSUPPORTED, "takes no opset");
-    unroll_import_config import = unroll_import_default();
-    if (MUST(unroll_import(inside("model"), &import, &again)))
+    CHECK_REFUSED(unroll_model_export(model, inside("model"), &config), UNROLL_UNSUPPORTED,
+                  "does not support an opset");
+    unroll_import_config import = unroll_import_config_default();
+    if (MUST(unroll_model_import(inside("model"), &import, &again)))
         CHECK(again->count == model->count && !memcmp(again->values, model->values, model->count * sizeof(float)),
               "other weights");
     unroll_model_free(again);
     import.format = "toys";
-    CHECK_REFUSED(unroll_import(inside("model"), &import, &again), UNROLL_USAGE, "onnx, toy");
+    CHECK_REFUSED(unroll_model_import(inside("model"), &import, &again), UNROLL_USAGE, "onnx, toy");
 }
 
 int main(int count, char *words[])
@@ -414,7 +418,7 @@ int main(int count, char *words[])
     check_identity(data);
     check_format(model);
     unroll_model_free(model);
-    unroll_data_free(data);
+    unroll_dataset_free(data);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("toy_data");

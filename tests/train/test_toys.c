@@ -1,7 +1,7 @@
-/* A kind of layer, an optimizer and a schedule that only this test knows are trained on a text, saved, resumed,
- * evaluated and loaded as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through
- * XLA's stand-in and on a device of the test's own: nothing in between knows them by name. A cell and a kind of
- * operation: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
+/* A kind of layer, an optimizer and a schedule defined by this test are trained on a text, saved, resumed, evaluated
+ * and loaded like built-in ones, and run as a stream. A loss is used in training, on the CPU, with XLA's stand-in and
+ * on a device defined by the test. No code in between depends on their names. A cell and a kind of operation are tested
+ * in tests/plan/test_toy.c. Usage: test_toys PLUGIN */
 /* test: args=$B/tests/device/fake_plugin.so */
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +12,13 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 #include "device/device.h"
-#include "file/model_file.h"
+#include "convert/model_file.h"
 #include "model/layer_kind.h"
-#include "optim/optim.h"
-#include "plan/lower.h"
+#include "nn/optim/optim.h"
+#include "plan/lower/lower.h"
+#include "plan/lower/lowering.h"
 #include "train/schedule.h"
 #include "toy_loss.h"
 #include "unroll_train.h"
@@ -63,8 +64,8 @@ static const struct layer_kind residual = {.name = "residual",
                                            .widest = 1000,
                                            .take = residual_take,
                                            .describe = residual_describe,
-                                           .add_parameters = residual_parameters,
-                                           .lower = residual_lower};
+                                           .add_parameters = residual_parameters};
+static const struct layer_lowering residual_lowering = {"residual", residual_lower};
 
 /* ---- a device: the CPU by another name, which counts its runs ---- */
 
@@ -120,7 +121,7 @@ static void toy_f32 TOY_ROW(float, fabsf, fmaxf) static void toy_f64 TOY_ROW(dou
     record_result("s2", size);
 }
 
-static const unroll_hyperparameter toy_hyperparameters[] = {{"pull", "how far a mean follows", 0.5, 0, 1},
+static const struct hyperparameter toy_hyperparameters[] = {{"pull", "how far a mean follows", 0.5, 0, 1},
                                                             {NULL, NULL, 0, 0, 0}};
 static const char *const toy_names[] = {"lr", "pull", "turn", NULL};
 static const struct optimizer toy = {.name = "toy",
@@ -149,12 +150,12 @@ static unroll_model *language_model(const unroll_dataset *text)
     unroll_layer layer[3] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
-    unroll_data_vocabulary(text, &network.input);
+    unroll_dataset_vocabulary(text, &network.input);
     network.tokens = 1, network.embed = 5, network.loss = "xent", network.layer = layer, network.layers = 3;
     layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = HIDDEN, layer[0].dropout = 0.2f;
     layer[1].kind = "residual", layer[1].name = "middle", layer[1].width = HIDDEN;
     layer[2].name = "head", layer[2].width = network.input;
-    if (!MUST(unroll_network_new(&network, 3, &m)))
+    if (!MUST(unroll_model_from_network(&network, 3, &m)))
         abort();
     return m;
 }
@@ -171,21 +172,21 @@ static unroll_dataset *make_text(void)
 
 /* ---- tests ---- */
 
-/* The same weights after a pause, and evaluated from the file. What it learned: nats before and after. */
+/* The same weights after an interruption, and when evaluated from the file. learned: nats before and after. */
 static void check_training(const unroll_dataset *text, const char *device, const char *folder)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_machine machine = unroll_machine_default();
     unroll_model *m[2] = {language_model(text), language_model(text)}, *loaded = NULL;
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
-    unroll_evaluation before, after, again;
+    unroll_evaluation before = {.size = sizeof before}, after = {.size = sizeof after}, again = {.size = sizeof again};
     config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_hyperparameters_default("toy");
     config.machine.device = machine.device = device;
     config.schedule = "sawtooth", config.warmup = 0;
     MUST(unroll_hyperparameters_set(&config.rates, "pull", 0.7));
-    MUST(unroll_evaluate(m[0], text, &machine, &before, NULL));
-    for (int turn = 0; turn < 3; turn++) { /* straight on; then in two trainings */
+    MUST(unroll_model_evaluate(m[0], text, &machine, &before, NULL));
+    for (int turn = 0; turn < 3; turn++) { /* without interruption; then in two trainings */
         MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
         if (turn == 2)
             MUST(unroll_trainer_load(trainer, folder));
@@ -204,9 +205,9 @@ static void check_training(const unroll_dataset *text, const char *device, const
     unroll_trainer_free(trainer);
     char path[300];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    MUST(unroll_evaluate(m[0], text, &machine, &after, NULL));
+    MUST(unroll_model_evaluate(m[0], text, &machine, &after, NULL));
     if (MUST(unroll_model_load(path, &loaded)))
-        MUST(unroll_evaluate(loaded, text, &machine, &again, NULL));
+        MUST(unroll_model_evaluate(loaded, text, &machine, &again, NULL));
     CHECK(after.loss == again.loss && after.loss < before.loss - 0.1, "%s: %g nats before, %g after, %g loaded", device,
           before.loss, after.loss, again.loss);
     unroll_model_free(loaded);
@@ -216,10 +217,10 @@ static void check_training(const unroll_dataset *text, const char *device, const
 
 static void check_gradient(const unroll_dataset *text)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *m = language_model(text);
     unroll_session *s = NULL;
-    unroll_parameter w;
+    unroll_parameter w = {.size = sizeof w};
     int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS];
     unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = classes};
     unroll_result r[2] = {{.size = sizeof r[0]}, {.size = sizeof r[1]}};
@@ -228,10 +229,10 @@ static void check_gradient(const unroll_dataset *text)
     config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.machine.precision = "fp64";
     config.no_dropout = 1;
     MUST(unroll_session_new(m, &config, &s));
-    MUST(unroll_forward(s, &batch));
-    MUST(unroll_backward(s));
-    MUST(unroll_loss_result(s, &r[0]));
-    MUST(unroll_read(s, "d.middle.weight", gradient, HIDDEN * HIDDEN));
+    MUST(unroll_session_forward(s, &batch));
+    MUST(unroll_session_backward(s));
+    MUST(unroll_session_result(s, &r[0]));
+    MUST(unroll_session_read(s, "d.middle.weight", gradient, HIDDEN * HIDDEN));
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         MUST(unroll_model_parameter(m, i, &w));
         if (!strcmp(w.name, "middle.weight"))
@@ -242,8 +243,8 @@ static void check_gradient(const unroll_dataset *text)
         for (int side = 0; side < 2; side++) {
             w.data[i] = kept + (side ? h : -h);
             MUST(unroll_session_push(s));
-            MUST(unroll_forward(s, NULL));
-            MUST(unroll_loss_result(s, &r[side]));
+            MUST(unroll_session_forward(s, NULL));
+            MUST(unroll_session_result(s, &r[side]));
         }
         w.data[i] = kept;
         double slope = (r[1].loss - r[0].loss) * r[0].weight / ((double)(kept + h) - (double)(kept - h));
@@ -256,7 +257,7 @@ static void check_gradient(const unroll_dataset *text)
 
 enum { INPUT = 3, OUTPUT = 6 };
 
-/* Ragged rows of noise, of whose targets some are not known. */
+/* Ragged rows of noise, with some missing targets. */
 static void fill_regression(float *inputs, float *values)
 {
     struct rng rng = rng_new(5, 1);
@@ -265,12 +266,12 @@ static void fill_regression(float *inputs, float *values)
         values[i] = rng_below(&rng, 10) ? (float)(rng_below(&rng, 1000)) * 1e-3f : NAN;
 }
 
-/* Losses of some steps of training, and their weights after. */
+/* Computes the losses of some training steps, and the weights after them. */
 static unroll_model *train_on(const char *loss, const char *optimizer, const char *device, int double_precision,
                               double found[8])
 {
-    unroll_spec spec = unroll_spec_default();
-    unroll_session_config config = unroll_session_default();
+    unroll_model_config spec = unroll_model_config_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_model *m = NULL;
     unroll_session *s = NULL;
     static float inputs[STEPS * ROWS * INPUT], values[STEPS * ROWS * OUTPUT];
@@ -287,14 +288,14 @@ static unroll_model *train_on(const char *loss, const char *optimizer, const cha
     MUST(unroll_model_new(&spec, 2, &m));
     MUST(unroll_session_new(m, &config, &s));
     for (int i = 0; i < 8; i++) {
-        MUST(unroll_step(s, &batch, &rates, &result));
+        MUST(unroll_session_step(s, &batch, &rates, &result));
         found[i] = result.loss;
     }
     unroll_session_free(s);
     return m;
 }
 
-/* It falls, alike in float, in double and through XLA; the model's file names it. */
+/* The loss decreases, equally in float, in double and with XLA; the model's file names it. */
 static void check_loss(const char *loss, const char *optimizer, const char *plugin, const char *folder)
 {
     double here[8], exact[8], there[8];
@@ -308,7 +309,7 @@ static void check_loss(const char *loss, const char *optimizer, const char *plug
     CHECK(here[7] < here[0] && here[0] > 0, "%s: from %g to %g", loss, here[0], here[7]);
     snprintf(path, sizeof path, "%s/loss.safetensors", folder);
     if (MUST(unroll_model_save(m, path)) && MUST(unroll_model_load(path, &loaded))) {
-        unroll_network network;
+        unroll_network network = {.size = sizeof network};
         unroll_model_network(loaded, &network);
         CHECK(!strncmp(network.loss, loss, strlen(loss)), "%s is loaded as %s", loss, network.loss);
     }
@@ -316,8 +317,8 @@ static void check_loss(const char *loss, const char *optimizer, const char *plug
     unroll_model_free(m);
 }
 
-/* Numbers of PyTorch 2.13, in double; far out, too, where a plain formula overflows or gives 0 (as PyTorch's does of
- * the logit -100 and the target 0). */
+/* Values of PyTorch 2.13 in double, also extreme ones, where a plain formula overflows or gives 0 (as PyTorch's does
+ * for the logit -100 and the target 0). */
 static void check_values(void)
 {
     static const struct {
@@ -345,11 +346,11 @@ static void check_values(void)
     }
 }
 
-/* Step by step as in a session, bit for bit: its operations are those that streams have. */
+/* A stream has the bits of a session: its operations are supported in streams. */
 static void check_stream(const unroll_dataset *text)
 {
-    unroll_stream_config config = unroll_stream_default();
-    unroll_session_config machine = unroll_session_default();
+    unroll_stream_config config = unroll_stream_config_default();
+    unroll_session_config machine = unroll_session_config_default();
     unroll_model *m = language_model(text);
     unroll_session *session = NULL;
     unroll_stream *s = NULL;
@@ -358,13 +359,13 @@ static void check_stream(const unroll_dataset *text)
     for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7;
     machine.steps = STEPS, machine.rows = config.rows = ROWS;
     MUST(unroll_session_new(m, &machine, &session));
-    MUST(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens}));
-    const size_t count = unroll_count(session, "z"), step = count / STEPS;
-    MUST(unroll_read(session, "z", answer, count));
+    MUST(unroll_session_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens}));
+    const size_t count = unroll_session_count(session, "z"), step = count / STEPS;
+    MUST(unroll_session_read(session, "z", answer, count));
     void *memory = aligned_alloc(64, unroll_stream_bytes(m, &config));
     MUST(unroll_stream_init(memory, unroll_stream_bytes(m, &config), m, &config, &s));
     for (int t = 0; t < STEPS; t++) {
-        MUST(unroll_stream_step_tokens(s, tokens + t * ROWS, outputs));
+        MUST(unroll_stream_step(s, tokens + t * ROWS, NULL, outputs));
         CHECK(!memcmp(outputs, answer + (size_t)t * step, step * sizeof *outputs), "step %d of the stream", t);
     }
     free(memory);
@@ -372,16 +373,16 @@ static void check_stream(const unroll_dataset *text)
     unroll_model_free(m);
 }
 
-/* Formats know cells and dense layers, and say so. */
+/* Formats support cells and dense layers, and refuse it. */
 static void check_refusals(const unroll_dataset *text)
 {
     static const char *const formats[] = {"onnx", "torch", "c99"};
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     unroll_model *m = language_model(text);
 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         config.format = formats[i];
-        CHECK_REFUSED(unroll_export(m, "/tmp/unroll_toys_none", &config), UNROLL_UNSUPPORTED, "residual");
+        CHECK_REFUSED(unroll_model_export(m, "/tmp/unroll_toys_none", &config), UNROLL_UNSUPPORTED, "residual");
     }
     unroll_model_free(m);
 }
@@ -395,6 +396,7 @@ int main(int count, char *words[])
         return 2;
     }
     MUST(layer_kind_add(&residual));
+    MUST(lowering_add(&residual_lowering));
     MUST(loss_add(&quartic));
     MUST(optimizer_add(&toy));
     MUST(schedule_add(&sawtooth));
@@ -412,7 +414,7 @@ int main(int count, char *words[])
     for (int i = 0; optimizer_at(i); i++) check_loss("mse", optimizer_at(i)->name, device, folder);
     check_stream(text);
     check_refusals(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("toys");

@@ -1,20 +1,21 @@
-/* Gradients that two ranks (threads here) compute: arithmetic that is wrong in one of them is found before ranks add
- * up, and who it is; what is checked has the bits of what is not. Replicas that differ are test_resume's. */
+/* Gradients computed by two ranks (threads here): wrong arithmetic on one of them is detected before ranks add up, and
+ * the rank is identified; checked updates have the bits of unchecked ones. Replicas that differ are tested in
+ * test_resume. */
 /* test: seconds=5 */
 #include <pthread.h>
 #include <stdio.h>
 
 #include "comm/comm.h"
 #include "device/device.h"
-#include "session/twice.h"
+#include "session/session.h"
 #include "small_training.h"
 
 enum { RANKS = 4, UPDATES = 3, MOST = 16384 };
 
-/* ---- the CPU, whose numbers some ranks spoil ---- */
+/* ---- the CPU, whose results some ranks corrupt ---- */
 
 static struct device spoilt;
-static _Thread_local unsigned spoils; /* bit n: the n-th backward from now on */
+static _Thread_local unsigned spoils; /* bit n: corrupts the n-th backward from now on */
 
 static unroll_status run(void *executable, enum phase first, enum phase last)
 {
@@ -50,7 +51,7 @@ struct rank {
 
 static unroll_status train(struct rank *r, unroll_model *model)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_progress progress = {.size = sizeof progress};
     unroll_trainer *trainer;
     config.batch = r->rows;
@@ -86,8 +87,8 @@ static void *run_rank(void *arg)
 {
     struct rank *r = arg;
     unroll_model *model;
-    unroll_parameter p;
-    unroll_spec spec = small_spec(r->text);
+    unroll_parameter p = {.size = sizeof p};
+    unroll_model_config spec = small_spec(r->text);
     r->status = unroll_model_new(&spec, 3, &model);
     if (r->status == UNROLL_OK)
         r->status = train(r, model);
@@ -103,7 +104,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* like: what all have in common; rank `wrong` spoils. */
+/* like: the common settings; rank `wrong` corrupts. */
 static struct rank *run_ranks(const struct rank *like, int wrong)
 {
     static struct rank rank[RANKS];
@@ -123,7 +124,7 @@ static struct rank *run_ranks(const struct rank *like, int wrong)
     return rank;
 }
 
-/* ---- what must be true ---- */
+/* ---- checks ---- */
 
 static void check_found(const struct rank *like, int wrong, int found, int suspects)
 {
@@ -134,7 +135,7 @@ static void check_found(const struct rank *like, int wrong, int found, int suspe
               like->exact, wrong, like->spoils, i, rank[i].found, rank[i].suspects, found, suspects, rank[i].error);
 }
 
-/* Bits of a checked step: its own gradients, those of the rank before, these once more. */
+/* Bits of a checked step: its own gradients, those of the previous rank, and these again. */
 static void check_wrong(const unroll_dataset *text)
 {
     static const struct {
@@ -155,7 +156,7 @@ static void check_wrong(const unroll_dataset *text)
                         of[i].wrong, of[i].found, of[i].suspects);
 }
 
-/* Shares of other sizes, several batches an update. */
+/* Shares of different sizes, several batches per update. */
 static void check_same(const unroll_dataset *text)
 {
     static struct rank plain;
@@ -186,6 +187,6 @@ int main(void)
     MUST(device_add(&spoilt));
     check_same(text);
     check_wrong(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     return check_finish("test_twice");
 }

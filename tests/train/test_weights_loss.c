@@ -1,6 +1,6 @@
-/* What narrow weights do to the loss of a trained network: a small one that read a page of English for some
- * seconds. bench/weights.sh measures the same on a text of one's own. Usage: test_weights_loss TEXT */
-/* test: args=docs/internals/design.md */
+/* The effect of narrow weights on the loss of a trained network: a small one trained on a page of English for some
+ * seconds. bench/weights.sh measures the same on the user's text. Usage: test_weights_loss TEXT */
+/* test: args=docs/internals/design.md; seconds=20 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@ enum { UPDATES = 500 };
 
 static unroll_model *make_model(const char *cell, const unroll_dataset *text)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     int symbols;
-    unroll_data_vocabulary(text, &symbols);
+    unroll_dataset_vocabulary(text, &symbols);
     spec.cell = cell;
     spec.layers = 2;
     spec.hidden = 64;
@@ -30,7 +30,7 @@ static unroll_model *make_model(const char *cell, const unroll_dataset *text)
 
 static void train(unroll_model *model, const unroll_dataset *text)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_trainer *trainer;
     unroll_progress progress = {.size = sizeof progress};
     config.batch = 8;
@@ -46,11 +46,11 @@ static void train(unroll_model *model, const unroll_dataset *text)
 
 static double loss_with(unroll_model *model, const unroll_dataset *text, const char *weights)
 {
-    unroll_evaluation found = {.loss = NAN};
+    unroll_evaluation found = {.size = sizeof found, .loss = NAN};
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
     machine.dtype = weights;
-    MUST(unroll_evaluate(model, text, &machine, &found, NULL));
+    MUST(unroll_model_evaluate(model, text, &machine, &found, NULL));
     return found.loss;
 }
 
@@ -76,10 +76,10 @@ static void check_losses(const char *cell, const unroll_dataset *text)
 int main(int argc, char **argv)
 {
     unroll_dataset *text;
-    if (argc < 2 || !MUST(unroll_data_open(argv[1], NULL, &text)))
+    if (argc < 2 || !MUST(unroll_dataset_open(argv[1], NULL, &text)))
         return 2;
     check_losses("lstm", text);
     check_losses("gru-before", text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     return check_finish("weights_loss");
 }

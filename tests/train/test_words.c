@@ -1,5 +1,5 @@
-/* Tests of texts of words: where words end, which become tokens, that models remember what they read; and of
- * what trainings do with a validation text, whole pieces and a limit of memory. */
+/* Tests of texts of words: where words end, which become tokens, that models keep their vocabulary; and trainings with
+ * a validation text, whole pieces and a limit of memory. */
 /* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void check_split(const char *marked)
     for (size_t i = 0; i < text->steps; i++)
         strcat(strcat(found, i ? "|" : ""), text->column->vocabulary[column_id(text->column, i)]);
     CHECK(strcmp(found, marked) == 0, "'%s' instead of '%s'", found, marked);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
 }
 
 static void test_splitting(void)
@@ -47,7 +47,7 @@ static void test_splitting(void)
     check_split(" one");
     check_split(" ");
     check_split("\n|\n|\n");
-    check_split("a|  | b|\t|c|  "); /* the space before a word is its own, the rest a word */
+    check_split("a|  | b|\t|c|  "); /* the space before a word belongs to it, other spaces form a word */
     check_split("a| \n|b|\r|\n");
     check_split("    | deep");
     check_split("don't| well-known| 3.14| two_words| u.s|.| end|.");
@@ -63,7 +63,7 @@ static void test_splitting(void)
 static void check_symbols(const unroll_dataset *text, int count, const char *const *expected)
 {
     int found;
-    const char *const *symbols = unroll_data_vocabulary(text, &found);
+    const char *const *symbols = unroll_dataset_vocabulary(text, &found);
 
     if (CHECK(found == count, "%d tokens, not %d", found, count))
         for (int i = 0; i < count; i++)
@@ -72,26 +72,26 @@ static void check_symbols(const unroll_dataset *text, int count, const char *con
 
 static void test_vocabulary(void)
 {
-    /* Three of " b", two each of " a", " \xc3\xa9" and " ab", one "b": ties by code points. */
+    /* three of " b", two each of " a", " \xc3\xa9" and " ab", one "b": ties by code points */
     static const char bytes[] = "b \xc3\xa9 b a b ab a b \xc3\xa9 ab";
     static const char *const all[] = {"<unk>", " b", " a", " ab", " \xc3\xa9", "b"};
     static const int32_t tokens[] = {0, 0, 1, 2, 1, 3, 2, 1, 0, 3};
     unroll_dataset *text = read_words(bytes, 100);
 
     check_symbols(text, 6, all);
-    CHECK(text->column->kind == UNROLL_WORDS, "its kind is words");
-    unroll_data_free(text);
+    CHECK(text->column->kind == CUT_WORDS, "its kind is words");
+    unroll_dataset_free(text);
     text = read_words(bytes, 4);
     check_symbols(text, 4, all);
     CHECK(same_tokens(text, tokens, 10), "rare words are token 0");
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     text = read_words("<unk>a", 2);
     CHECK(text->steps == 2 && column_id(text->column, 0) == 0 && column_id(text->column, 1) == 1,
           "<unk> in a text is token 0");
-    unroll_data_free(text);
+    unroll_dataset_free(text);
 }
 
-/* More words than the hash table first has room for, and their numbers after it grew. */
+/* More words than the initial hash table has room for, and their numbers after it grew. */
 static void test_many_words(void)
 {
     enum { WORDS = 5000, LENGTH = 6 };
@@ -101,7 +101,7 @@ static void test_many_words(void)
     bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
     for (int i = 0; i < 2 * WORDS && same; i++) same = column_id(text->column, (size_t)i) == 1 + i % WORDS;
     CHECK(same, "%zu words, %d tokens", text->steps, text->column->vocabulary_size);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     free(bytes);
 }
 
@@ -113,35 +113,36 @@ static void test_given_symbols(void)
     static const int32_t expected[] = {2, 0, 1, 1};
     unroll_dataset *text = NULL;
 
-    if (MUST(read_text_of("a b c a", 7, "t", NULL, UNROLL_WORDS, good, 3, &text))) {
+    if (MUST(read_text_of("a b c a", 7, "t", NULL, CUT_WORDS, good, 3, &text))) {
         CHECK(same_tokens(text, expected, 4), "numbers of the tokens");
         check_symbols(text, 3, good);
-        unroll_data_free(text);
+        unroll_dataset_free(text);
     }
-    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, twice, 3, &text), UNROLL_DATA,
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, CUT_WORDS, twice, 3, &text), UNROLL_DATA,
                   "tokens 1 and 2 are the same word 'a'");
-    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, no_unknown, 2, &text), UNROLL_DATA, "have no '<unk>'");
-    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, empty, 2, &text), UNROLL_DATA,
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, CUT_WORDS, no_unknown, 2, &text), UNROLL_DATA, "has no '<unk>'");
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, CUT_WORDS, empty, 2, &text), UNROLL_DATA,
                   "token 1, '', is not one word");
-    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, damaged, 2, &text), UNROLL_DATA, "is not one word");
-    unroll_dataset_config config = unroll_data_default();
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, CUT_WORDS, damaged, 2, &text), UNROLL_DATA, "is not one word");
+    unroll_dataset_config config = unroll_dataset_config_default();
     const char *nothing = inside("nothing");
     write_text(nothing, "");
     config.options = "tokens=words,vocab=1";
-    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
+    CHECK_REFUSED(unroll_dataset_open(nothing, &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
     config.options = "tokens=words,vocab=9";
-    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_dataset_open(nothing, &config, &text), UNROLL_DATA, "is empty");
     config.options = "tokens=pieces";
-    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "choose one of auto chars words");
+    CHECK_REFUSED(unroll_dataset_open(nothing, &config, &text), UNROLL_USAGE, "choose one of auto chars words");
     config.options = "vocab=9,header=1";
-    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE,
-                  "no option 'header'; fix: its options are tokens, vocab");
+    CHECK_REFUSED(unroll_dataset_open(nothing, &config, &text), UNROLL_USAGE,
+                  "no option 'header'; fix: its options are mask, tokens, vocab");
     config.reader = "csb";
-    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "no reader 'csb'; fix: choose one of text");
+    CHECK_REFUSED(unroll_dataset_open(nothing, &config, &text), UNROLL_USAGE,
+                  "no reader 'csb'; fix: choose one of text");
     remove(nothing);
 }
 
-/* A failed allocation anywhere is an error and leaves nothing behind. */
+/* A failed allocation anywhere is an error and leaks nothing. */
 static void check_no_memory(const char *options, const char *const *tokens)
 {
     uint64_t live = memory_live();
@@ -149,13 +150,13 @@ static void check_no_memory(const char *options, const char *const *tokens)
     int failures = 0;
     for (int n = 0;; n++, failures++) {
         memory_fail_after(n);
-        unroll_status status = read_text_of("some text of words", 18, "t", options, UNROLL_WORDS, tokens, 3, &text);
+        unroll_status status = read_text_of("some text of words", 18, "t", options, CUT_WORDS, tokens, 3, &text);
         memory_fail_after(-1);
         if (status == UNROLL_OK)
             break;
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     CHECK(failures >= 7 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -171,14 +172,14 @@ static void test_no_memory(void)
 
 static unroll_model *new_model(const unroll_dataset *text)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_model_config spec = unroll_model_config_default();
     unroll_model *model = NULL;
     spec.cell = "gru";
     spec.hidden = 8;
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_data_vocabulary(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     MUST(unroll_model_new(&spec, 3, &model));
     return model;
@@ -197,31 +198,31 @@ static char *many_words(int count)
     return bytes;
 }
 
-/* The file keeps the kind; a text opened for the model has its numbers. */
+/* The file stores the kind; a text opened for the model has its numbers. */
 static void test_model_file(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text), *again = NULL;
     unroll_dataset *other = NULL;
-    unroll_dataset_config tokenizer = unroll_data_default();
+    unroll_dataset_config tokenizer = unroll_dataset_config_default();
     tokenizer.model = model;
-    CHECK_REFUSED(unroll_data_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
+    CHECK_REFUSED(unroll_dataset_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
     MUST(unroll_model_set_schema(model, "lm", NULL, text));
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
-        CHECK(unroll_model_token_kind(again) == UNROLL_WORDS, "the kind was lost");
+        CHECK(!strcmp(unroll_model_tokens(again), "words"), "the kind was lost");
         write_text(inside("other"), " the sea zebra");
         tokenizer.model = again;
-        if (MUST(unroll_data_open(inside("other"), &tokenizer, &other)))
+        if (MUST(unroll_dataset_open(inside("other"), &tokenizer, &other)))
             CHECK(other->steps == 3 && column_id(other->column, 2) == 0 &&
                       strcmp(text->column->vocabulary[column_id(other->column, 1)], " sea") == 0,
                   "read with other numbers");
-        unroll_data_free(other);
+        unroll_dataset_free(other);
     }
     unroll_model_free(again);
     MUST(model_set_vocabulary(model, text->column->vocabulary, text->column->vocabulary_size));
-    CHECK(unroll_model_token_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
-    unroll_evaluation found;
-    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &found, NULL), UNROLL_DATA, "reads characters");
+    CHECK(!strcmp(unroll_model_tokens(model), "chars"), "set_symbols is for characters");
+    unroll_evaluation found = {.size = sizeof found};
+    CHECK_REFUSED(unroll_model_evaluate(model, text, NULL, &found, NULL), UNROLL_DATA, "reads characters");
     unroll_model_free(model);
 }
 
@@ -232,31 +233,31 @@ static int refuse_unknown(void *arg, const char *symbol)
     return ++*count < 0;
 }
 
-/* Even where the model thinks that nothing else comes. */
+/* Even if the model is certain that nothing else follows. */
 static void test_sampling(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text);
-    unroll_sample_config config = unroll_sample_default();
-    unroll_parameter parameter;
+    unroll_sample_config config = unroll_sample_config_default();
+    unroll_parameter parameter = {.size = sizeof parameter};
     int count = 0;
     MUST(unroll_model_set_schema(model, "lm", NULL, text));
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
             parameter.data[0] = 50;
     config.length = 100;
-    MUST(unroll_sample(model, &config, refuse_unknown, &count));
+    MUST(unroll_model_sample(model, &config, refuse_unknown, &count));
     config.top_k = 1;
     config.prompt = "the zebra";
-    MUST(unroll_sample(model, &config, refuse_unknown, &count));
+    MUST(unroll_model_sample(model, &config, refuse_unknown, &count));
     CHECK(count == 200, "%d words were written", count);
     unroll_model_free(model);
 }
 
 /* ---- trainings ---- */
 
-static unroll_train_config small_config(void)
+static unroll_trainer_config small_config(void)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     config.batch = 4;
     config.bptt = 10;
     config.machine.threads = 1;
@@ -264,7 +265,7 @@ static unroll_train_config small_config(void)
     return config;
 }
 
-/* The steps first .. first + count - 1 of a text. */
+/* Returns the steps first .. first + count - 1 of a text. */
 static unroll_dataset slice(const unroll_dataset *text, struct column *column, size_t first, size_t count)
 {
     unroll_dataset part = *text;
@@ -275,15 +276,15 @@ static unroll_dataset slice(const unroll_dataset *text, struct column *column, s
     return part;
 }
 
-/* A validation text of what would be the last part has the same loss as that part. */
+/* A validation text equal to the last part has the same loss as that part. */
 static void test_validation_data(const unroll_dataset *text)
 {
     size_t trained = text->steps - text->steps / 4;
     struct column column[2];
     unroll_dataset first = slice(text, &column[0], 0, trained),
                    last = slice(text, &column[1], trained, text->steps / 4);
-    unroll_train_config config = small_config();
-    unroll_evaluation found[2] = {{.loss = 0}, {.loss = 1}};
+    unroll_trainer_config config = small_config();
+    unroll_evaluation found[2] = {{.size = sizeof *found}, {.size = sizeof *found, .loss = 1}};
     for (int with_data = 0; with_data < 2; with_data++) {
         unroll_model *model = new_model(text);
         unroll_trainer *trainer = NULL;
@@ -304,21 +305,21 @@ static void test_bad_validation_data(const unroll_dataset *text)
 {
     struct column column;
     unroll_dataset *other = read_words(" the sea", 3), one = slice(text, &column, 0, 1);
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     unroll_model *model = new_model(text);
     unroll_trainer *trainer;
     config.validation.data = &one;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
     config.validation.data = other;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "tokens and the text");
-    unroll_data_free(other);
+    unroll_dataset_free(other);
     unroll_model_free(model);
 }
 
-/* Whole pieces: one step an epoch, the steps of which are the piece's. */
+/* Whole pieces: one step per epoch, with the steps of the piece. */
 static void test_whole_pieces(const unroll_dataset *text)
 {
-    unroll_train_config config = small_config();
+    unroll_trainer_config config = small_config();
     int64_t piece = (int64_t)(text->steps - text->steps / 4 - 1) / config.batch;
     unroll_model *model = new_model(text);
     unroll_trainer *trainer = NULL;
@@ -359,7 +360,7 @@ int main(void)
     test_validation_data(text);
     test_bad_validation_data(text);
     test_whole_pieces(text);
-    unroll_data_free(text);
+    unroll_dataset_free(text);
     free(bytes);
     unlink(inside("model"));
     unlink(inside("other"));

@@ -3,11 +3,11 @@
 #define TESTS_TEXTS_H
 #include <string.h>
 
-#include "data/reader_table.h"
+#include "data/readers/reader_table.h"
 
-/* With tokens that are given, or NULL. */
+/* Reads with given tokens, or NULL. */
 static inline unroll_status read_text_of(const void *bytes, size_t size, const char *name, const char *options,
-                                         unroll_token_kind kind, const char *const *tokens, int count,
+                                         enum token_kind kind, const char *const *tokens, int count,
                                          unroll_dataset **text)
 {
     struct schema_column column;

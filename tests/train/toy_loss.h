@@ -1,8 +1,8 @@
-/* A loss that only tests know: (z - y)^4. Add it with loss_add(&quartic). */
+/* A loss used only in tests: (z - y)^4. Add it with loss_add(&quartic). */
 #ifndef TESTS_TRAIN_TOY_LOSS_H
 #define TESTS_TRAIN_TOY_LOSS_H
-#include "cells/v/v_record.h"
-#include "losses/loss.h"
+#include "nn/vector/v_record.h"
+#include "nn/losses/loss.h"
 
 static double quartic_add(double sum, const double *z, const double *y, const double *level, size_t n)
 {

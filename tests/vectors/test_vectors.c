@@ -1,12 +1,13 @@
-/* Against PyTorch: the files beside this one hold random weights, lengths and states, and what PyTorch
- * made of them (README.md). Outputs within 1e-6 of the scale, gradients within 1e-5, on every ISA; in
- * double precision both within what float files can hold. Usage: test_vectors FILE... */
-/* test: kinds=plain,long-memory; args=tests/vectors/*.safetensors */
+/* Compares with PyTorch: the files in this folder contain random weights, lengths and states, and PyTorch's results
+ * (README.md). Outputs agree within 1e-6 of the scale, gradients within 1e-5, on every ISA; in double precision both
+ * agree within the precision of float files. Usage: test_vectors FILE... */
+/* test: kinds=plain,long-memory; args=tests/vectors/?*.safetensors */
 #include "base/json.h"
 #include "base/memory.h"
 #include "check.h"
-#include "file/safetensors.h"
+#include "io/safetensors.h"
 #include "unroll_train.h"
+#include "listed.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,13 @@ struct vector {
     const char *path;
     struct safetensors *file;
     json_t *about;
-    unroll_spec spec;
+    unroll_model_config spec;
     unroll_input inputs[UNROLL_INPUTS_MAX];
     unroll_session_config config;
     unroll_model *model;
     unroll_session *session;
     const char *prefix; /* of recurrent parameters in the file */
-    float unit;         /* targets that are numbers are counted one by one there, by row here */
+    float unit;         /* numeric targets are counted one by one there, by row here */
 };
 
 static int64_t number(const struct vector *v, const char *key)
@@ -43,7 +44,7 @@ static size_t count_of(const struct vector *v, const char *name)
 
 /* ---- the model of a file --------------------------------------------------------------- */
 
-/* [["word", 11, 6], ["numbers", 0, 3], ..]; none: what there is else. */
+/* Reads [["word", 11, 6], ["numbers", 0, 3], ..]; if absent, there is a single column. */
 static void read_columns(struct vector *v)
 {
     const json_t *columns = json_object_get(v->about, "columns");
@@ -64,7 +65,7 @@ static void read_spec(struct vector *v)
 {
     const char *loss = json_string_value(json_object_get(v->about, "loss"));
     int vocab = (int)number(v, "vocab");
-    v->spec = unroll_spec_default();
+    v->spec = unroll_model_config_default();
     v->spec.cell = json_string_value(json_object_get(v->about, "cell"));
     v->spec.layers = (int)number(v, "layers");
     v->spec.hidden = (int)number(v, "hidden");
@@ -84,7 +85,7 @@ static void read_spec(struct vector *v)
     v->prefix = v->spec.output ? "rnn." : "";
 }
 
-/* The name of a parameter in the file: without a head it has no "rnn." in front. */
+/* Returns a parameter's name in the file: without a head it has no "rnn." prefix. */
 static const char *file_name(const struct vector *v, const char *name)
 {
     return strncmp(name, "rnn.", 4) || *v->prefix ? name : name + 4;
@@ -94,7 +95,7 @@ static bool fill_weights(struct vector *v)
 {
     bool all = true;
     for (int i = 0; i < unroll_model_parameters(v->model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         unroll_model_parameter(v->model, i, &p);
         size_t count = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
         const void *data = data_of(v, file_name(v, p.name));
@@ -115,13 +116,13 @@ static bool open_vector(struct vector *v, const char *path, const char *isa)
     if (!CHECK(text && parse_json(text, strlen(text), path, &v->about) == UNROLL_OK, "%s has a case", path))
         return false;
     read_spec(v);
-    v->config = unroll_session_default();
+    v->config = unroll_session_config_default();
     v->config.mode = v->spec.output ? UNROLL_TRAIN : UNROLL_MODULE;
     v->config.steps = (int)number(v, "T");
     v->config.rows = (int)number(v, "B");
     v->config.lengths = 1;
     v->config.input_gradient = !v->spec.tokens;
-    v->config.machine.checkpoint_time = (v->config.steps + 1) / 2; /* two chunks, the first done again */
+    v->config.machine.checkpoint_time = (v->config.steps + 1) / 2; /* two chunks; the first one is recomputed */
     v->config.machine.threads = 2;
     v->config.machine.precision = !isa ? "fp64" : NULL;
     v->config.machine.isa = isa;
@@ -157,35 +158,35 @@ static void compare(const struct vector *v, const char *name, const float *got, 
     CHECK(worst <= tolerance, "%s on %s: %s is off by %.2e", v->path, unroll_session_isa(v->session), name, worst);
 }
 
-/* A buffer of the session against count numbers from `first` on of a tensor of the file. */
+/* Compares a buffer of the session with `count` values from `first` on of a tensor of the file. */
 static void compare_buffer(const struct vector *v, const char *buffer, const char *tensor, size_t first,
                            double tolerance)
 {
     bool of_loss = v->spec.output && !strncmp(buffer, "d.", 2);
-    size_t count = unroll_count(v->session, buffer);
+    size_t count = unroll_session_count(v->session, buffer);
     const float *expected = data_of(v, tensor);
     float *got = calloc(count + 1, sizeof *got);
     bool there = count && expected && first + count <= count_of(v, tensor);
-    if (CHECK(there && unroll_read(v->session, buffer, got, count) == UNROLL_OK, "%s: %s and %s", v->path, buffer,
-              tensor)) {
+    if (CHECK(there && unroll_session_read(v->session, buffer, got, count) == UNROLL_OK, "%s: %s and %s", v->path,
+              buffer, tensor)) {
         for (size_t i = 0; i < count && of_loss; i++) got[i] *= v->unit;
         compare(v, tensor, got, expected + first, count, tolerance);
     }
     free(got);
 }
 
-/* States lie [layers x directions, B, width] in the file, one buffer each in the session. */
+/* States are stored as [layers x directions, B, width] in the file, and in one buffer each in the session. */
 static void each_state(const struct vector *v, const char *buffer, const char *tensor, bool write, double tolerance)
 {
     int directions = v->spec.bidirectional ? 2 : 1;
     for (int k = 0; k < v->spec.layers * directions && data_of(v, tensor); k++) {
         char name[48];
         snprintf(name, sizeof name, "%s.l%d%s", buffer, k / directions, k % directions ? ".reverse" : "");
-        size_t count = unroll_count(v->session, name), first = (size_t)k * count;
+        size_t count = unroll_session_count(v->session, name), first = (size_t)k * count;
         if (!write)
             compare_buffer(v, name, tensor, first, tolerance);
         else
-            CHECK(unroll_write(v->session, name, (const float *)data_of(v, tensor) + first, count) == UNROLL_OK,
+            CHECK(unroll_session_write(v->session, name, (const float *)data_of(v, tensor) + first, count) == UNROLL_OK,
                   "%s: %s", v->path, unroll_last_error());
     }
 }
@@ -193,7 +194,7 @@ static void each_state(const struct vector *v, const char *buffer, const char *t
 static void compare_gradients(const struct vector *v, double tolerance)
 {
     for (int i = 0; i < unroll_model_parameters(v->model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         char buffer[80], tensor[80];
         unroll_model_parameter(v->model, i, &p);
         snprintf(buffer, sizeof buffer, "d.%s", p.name);
@@ -214,21 +215,21 @@ static bool run_module(const struct vector *v, const unroll_batch *batch)
     snprintf(name, sizeof name, "d.y.l%d", v->spec.layers - 1);
     each_state(v, "d.hn", "dhN", true, 0);
     each_state(v, "d.sn", "dcN", true, 0);
-    return unroll_forward(v->session, batch) == UNROLL_OK &&
-           unroll_write(v->session, name, data_of(v, "dy"), count_of(v, "dy")) == UNROLL_OK &&
-           unroll_backward(v->session) == UNROLL_OK;
+    return unroll_session_forward(v->session, batch) == UNROLL_OK &&
+           unroll_session_write(v->session, name, data_of(v, "dy"), count_of(v, "dy")) == UNROLL_OK &&
+           unroll_session_backward(v->session) == UNROLL_OK;
 }
 
-/* The update would use the sums up: a tied embedding's are joined here. */
+/* Sums the two gradients of a tied embedding, as the update would. */
 static void join_tied(const struct vector *v)
 {
     const char *both[] = {"d.embedding.weight", "d2.embedding.weight"};
-    size_t count = unroll_count(v->session, both[1]);
+    size_t count = unroll_session_count(v->session, both[1]);
     float *one = calloc(2 * count + 1, sizeof *one), *other = one + count;
-    if (count && unroll_read(v->session, both[0], one, count) == UNROLL_OK &&
-        unroll_read(v->session, both[1], other, count) == UNROLL_OK) {
+    if (count && unroll_session_read(v->session, both[0], one, count) == UNROLL_OK &&
+        unroll_session_read(v->session, both[1], other, count) == UNROLL_OK) {
         for (size_t i = 0; i < count; i++) one[i] += other[i];
-        unroll_write(v->session, both[0], one, count);
+        unroll_session_write(v->session, both[0], one, count);
     }
     free(one);
 }
@@ -236,8 +237,8 @@ static void join_tied(const struct vector *v)
 static bool run_training(const struct vector *v, const unroll_batch *batch, double tolerance)
 {
     unroll_result result = {.size = sizeof result};
-    if (unroll_forward(v->session, batch) != UNROLL_OK || unroll_backward(v->session) != UNROLL_OK ||
-        unroll_loss_result(v->session, &result) != UNROLL_OK)
+    if (unroll_session_forward(v->session, batch) != UNROLL_OK || unroll_session_backward(v->session) != UNROLL_OK ||
+        unroll_session_result(v->session, &result) != UNROLL_OK)
         return false;
     double loss = *(const float *)data_of(v, "loss"), weight = *(const float *)data_of(v, "weight");
     CHECK(result.weight * (double)v->unit == weight, "%s: %g rows count, not %g", v->path, result.weight, weight);
@@ -255,7 +256,7 @@ static void test_file(const char *path, const char *isa)
         unroll_batch batch = {.size = sizeof batch, .lengths = data_of(&v, "lengths")};
         batch.tokens = data_of(&v, "tokens");
         batch.inputs = data_of(&v, "x");
-        if (v.spec.loss && !strcmp(v.spec.loss, "xent"))
+        if (v.spec.loss && strstr("xent crf ctc", v.spec.loss))
             batch.targets = data_of(&v, "targets");
         else if (v.spec.loss)
             batch.target_values = data_of(&v, "targets");
@@ -276,13 +277,13 @@ static void test_file(const char *path, const char *isa)
 
 int main(int argc, char **argv)
 {
-    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, must run on all threads */
     for (int i = 1; i < argc; i++) {
         check_next_case();
         test_file(argv[i], NULL);
         const char *isa;
         int available;
-        for (int k = 0; (isa = unroll_isa_name(k, &available)); k++)
+        for (int k = 0; (isa = listed_isa(k, &available)); k++)
             if (available)
                 test_file(argv[i], isa);
     }

@@ -1,5 +1,5 @@
-/* The Arrow C data interface, as its specification has it (arrow.apache.org/docs/format/CDataInterface.html): how
- * frames of pandas, polars and pyarrow show their memory. Only the layout; what it means: py_arrow.c. */
+/* The Arrow C data interface, as in its specification (arrow.apache.org/docs/format/CDataInterface.html): how frames of
+ * pandas, polars and pyarrow expose their memory. Only the layout; py_arrow.c interprets it. */
 #ifndef ARROW_H
 #define ARROW_H
 #include <stdint.h>
@@ -8,7 +8,7 @@ struct ArrowSchema {
     const char *format, *name, *metadata;
     int64_t flags, n_children;
     struct ArrowSchema **children, *dictionary;
-    void (*release)(struct ArrowSchema *); /* NULL: it has been released */
+    void (*release)(struct ArrowSchema *); /* NULL: released */
     void *private_data;
 };
 

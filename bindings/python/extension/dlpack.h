@@ -1,5 +1,5 @@
-/* DLPack's structs, written from its specification (dmlc.github.io/dlpack), versions 0 and 1: how a program
- * shows another an array without a copy. Only what a CPU needs. */
+/* DLPack's structs, written from its specification (dmlc.github.io/dlpack), versions 0 and 1: how programs share arrays
+ * without a copy. Only what a CPU needs. */
 #ifndef DLPACK_H
 #define DLPACK_H
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct dlpack_tensor {
     struct dlpack_device device;
     int32_t              rank;
     struct dlpack_dtype  dtype;
-    int64_t             *shape, *strides;       /* strides in elements; NULL: row by row */
+    int64_t             *shape, *strides;       /* strides in elements; NULL: row-major */
     uint64_t             byte_offset;
 };
 
@@ -33,6 +33,14 @@ struct dlpack_versioned {
     void               (*deleter)(struct dlpack_versioned *);
     uint64_t             flags;
     struct dlpack_tensor tensor;
+};
+
+/* Functions of a type, in the capsule "dlpack_exchange_api" of its attribute __dlpack_c_exchange_api__. */
+struct dlpack_exchange {
+    struct { uint32_t major, minor; } version;
+    const struct dlpack_exchange *previous;
+    void (*allocate)(void), (*from_object)(void), (*to_object)(void);   /* not used */
+    int (*describe)(void *object, struct dlpack_tensor *); /* valid while the object lives; -1: an exception is set */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* Array: numbers that the library made, shown to others by the buffer protocol and DLPack, both without a
- * copy. It computes nothing: numpy.asarray(y) and torch.from_dlpack(y) do. */
+/* Array: values computed by the library, exposed through the buffer protocol and DLPack without a copy. It computes
+ * nothing: use numpy.asarray(y) or torch.from_dlpack(y). */
 #include "py_core.h"
 #include "dlpack.h"
 #include <stdlib.h>
@@ -10,12 +10,12 @@ PyTypeObject *array_type;
 typedef struct array_object {
     PyObject_HEAD
     void *data;
-    PyObject *base; /* whose memory it is; NULL: its own */
+    PyObject *base; /* owner of the memory; NULL: its own */
     enum number number;
     int rank;
     bool readonly;
     Py_ssize_t count;
-    Py_ssize_t shape[AXES_MAX], strides[AXES_MAX]; /* strides in bytes, row by row */
+    Py_ssize_t shape[AXES_MAX], strides[AXES_MAX]; /* strides in bytes, row-major */
 } array_object;
 
 /* ---- making ------------------------------------------------------------------------------- */
@@ -84,6 +84,7 @@ static void array_dealloc(PyObject *self)
 
 /* ---- the buffer protocol ------------------------------------------------------------------- */
 
+/* Exports the array by the buffer protocol; refuses a writable view of a read-only array, and Fortran order. */
 static int array_getbuffer(PyObject *self, Py_buffer *b, int flags)
 {
     array_object *a = (array_object *)self;
@@ -93,7 +94,7 @@ static int array_getbuffer(PyObject *self, Py_buffer *b, int flags)
         return -1;
     }
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && a->rank > 1) {
-        PyErr_SetString(PyExc_BufferError, "the array lies row by row, not column by column");
+        PyErr_SetString(PyExc_BufferError, "the array is stored row by row, not column by column");
         return -1;
     }
     *b = (Py_buffer){.buf = a->data,
@@ -110,7 +111,7 @@ static int array_getbuffer(PyObject *self, Py_buffer *b, int flags)
 
 /* ---- DLPack -------------------------------------------------------------------------------- */
 
-/* What a capsule needs to stay when the array goes: it holds the array. */
+/* Keeps what a capsule needs after the array is gone: it holds a reference to the array. */
 struct export {
     union {
         struct dlpack_managed plain;
@@ -121,7 +122,7 @@ struct export {
 
 static void export_free(struct export *e, PyObject *array)
 {
-    PyGILState_STATE state = PyGILState_Ensure(); /* whoever ends the tensor may not have the GIL */
+    PyGILState_STATE state = PyGILState_Ensure(); /* the caller may not hold the GIL */
     Py_DECREF(array);
     free(e);
     PyGILState_Release(state);
@@ -130,7 +131,7 @@ static void export_free(struct export *e, PyObject *array)
 static void delete_plain(struct dlpack_managed *m) { export_free((struct export *)m, m->owner); }
 static void delete_versioned(struct dlpack_versioned *m) { export_free((struct export *)m, m->owner); }
 
-/* A capsule that nobody took: takers rename it. */
+/* Frees a capsule that was not consumed: consumers rename it. */
 static void capsule_end(PyObject *capsule)
 {
     struct export *e = NULL;
@@ -160,6 +161,7 @@ static struct dlpack_tensor describe_array(const array_object *a, struct export 
                                   .strides = e->strides};
 }
 
+/* Exports the array as a DLPack capsule that references `self`. */
 static PyObject *export_array(PyObject *self, bool versioned, bool copied)
 {
     array_object *a = (array_object *)self;
@@ -193,10 +195,11 @@ static bool device_is_ours(PyObject *device)
     if (!pair_take(device, "dl_device", &type, &index))
         return false;
     if (type != DLPACK_CPU)
-        PyErr_Format(PyExc_BufferError, "the array lies on the CPU and does not go to DLPack's device type %d", type);
+        PyErr_Format(PyExc_BufferError, "the array is on the CPU and is not copied to DLPack's device type %d", type);
     return type == DLPACK_CPU;
 }
 
+/* Implements __dlpack__ for the CPU; copies only if `copy` is true. */
 static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
@@ -218,7 +221,7 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords
         return capsule;
     }
     if (a->readonly && major < 1)
-        return PyErr_Format(PyExc_BufferError, "the array is read-only, which DLPack can't say before version 1");
+        return PyErr_Format(PyExc_BufferError, "the array is read-only, which DLPack supports from version 1");
     return export_array(self, major >= 1, false);
 }
 
@@ -228,7 +231,7 @@ static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
     return Py_BuildValue("(ii)", DLPACK_CPU, 0);
 }
 
-/* ---- looking at it -------------------------------------------------------------------------- */
+/* ---- inspecting ------------------------------------------------------------------------------ */
 
 static PyObject *array_shape(PyObject *self, void *unused)
 {
@@ -266,7 +269,7 @@ static PyObject *array_repr(PyObject *self)
 
 /* ---- pickles and copies --------------------------------------------------------------------- */
 
-/* The sizes, of which so many bytes are an array. False with an exception. */
+/* Reads the sizes, whose product must match the number of bytes. Returns false with an exception. */
 static bool take_shape(PyObject *shape, enum number number, Py_ssize_t bytes, Py_ssize_t sizes[AXES_MAX])
 {
     Py_ssize_t axes = PyTuple_Size(shape), count = bytes / (Py_ssize_t)number_size(number);
@@ -293,7 +296,7 @@ PyObject *array_of(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*O!s:array", &bytes, &PyTuple_Type, &shape, &name))
         return NULL;
     if (!number_of(name, &number))
-        PyErr_Format(PyExc_ValueError, "array: numbers are float32, int32 or uint8, not '%s'", name);
+        PyErr_Format(PyExc_ValueError, "array: values are float32, int32 or uint8, not '%s'", name);
     else if (take_shape(shape, number, bytes.len, sizes) &&
              (array = array_new(number, (int)PyTuple_Size(shape), sizes)))
         memcpy(array_data(array), bytes.buf, (size_t)bytes.len);
@@ -330,27 +333,27 @@ static PyObject *array_item(PyObject *self, PyObject *key)
 
 static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "The array as a DLPack capsule (versioned if max_version says so), without a copy unless copy=True."},
+     "Returns the array as a DLPack capsule (versioned if max_version allows), without a copy unless copy=True."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
-    {"__reduce__", array_reduce, METH_NOARGS, "Pickles and copies: an array with memory of its own."},
-    {"tolist", array_tolist, METH_NOARGS, "The numbers as nested lists."},
+    {"__reduce__", array_reduce, METH_NOARGS, "For pickle and copy: the copy has its own memory."},
+    {"tolist", array_tolist, METH_NOARGS, "Returns the values as nested lists."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef members[] = {{"shape", array_shape, NULL, "The sizes of the axes, a tuple.", NULL},
                                 {"dtype", array_dtype, NULL, "'float32', 'int32' or 'uint8'.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "Numbers, row by row, in memory that is shared with whoever looks at it: numpy.asarray(y),\n"
-                "memoryview(y) (buffer protocol) and torch.from_dlpack(y) (DLPack) copy nothing."},
-    {Py_tp_dealloc, array_dealloc},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, members},
-    {Py_tp_repr, array_repr},
-    {Py_mp_length, array_length},
-    {Py_mp_subscript, array_item},
-    {Py_bf_getbuffer, array_getbuffer},
-    {0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_doc,
+                               "A row-major array that other objects can share: numpy.asarray(y), memoryview(y)\n"
+                               "(buffer protocol) and torch.from_dlpack(y) (DLPack) do not copy it."},
+                              {Py_tp_dealloc, array_dealloc},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, members},
+                              {Py_tp_repr, array_repr},
+                              {Py_mp_length, array_length},
+                              {Py_mp_subscript, array_item},
+                              {Py_bf_getbuffer, array_getbuffer},
+                              {0, NULL}};
 
 PyType_Spec array_spec = {"unroll._core.Array", sizeof(array_object), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};

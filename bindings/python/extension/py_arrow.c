@@ -1,7 +1,7 @@
-/* Frames of pandas, polars and pyarrow by the Arrow C data interface: each column of numbers, strings, times,
- * categories (dictionaries), or of lists of these, becomes a column of a table. What is null is missing. Numbers and
- * times are handed on as text where a row has one of them, so that they are found to be numbers, categories or times as
- * in a file. */
+/* Reads frames of pandas, polars and pyarrow through the Arrow C data interface. Each column of numbers, strings, times
+ * or categories (dictionaries), or of lists of these, becomes a column of a table. Nulls are missing values. Columns
+ * with one number or time per row are passed on as text, so that numbers, categories and times are distinguished as in
+ * a file. */
 #include "py_table.h"
 #include "arrow.h"
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 enum { TEXT_MAX = 64, PLAIN = -1 };
 
-/* Of one entry as text, in its own memory or ours. */
+/* An entry as text, in its own memory or ours. */
 struct cell_text {
     const char *bytes;
     size_t length;
@@ -41,7 +41,7 @@ static bool is_whole(char format) { return strchr("bcCsSiIlL", format) != NULL; 
 
 static bool is_number(const char *format) { return *format && !format[1] && strchr("bcCsSiIlLefg", *format); }
 
-/* Whole numbers; of unsigned ones the bits. */
+/* Returns an integer; for unsigned ones, its bits. */
 static int64_t whole_at(char format, const struct ArrowArray *a, int64_t i)
 {
     const void *data = a->buffers[1];
@@ -89,7 +89,7 @@ static void say_number(char format, const struct ArrowArray *a, int64_t i, struc
 
 /* ---- times ---- */
 
-/* Units of a second of "tsm:..", "tdD" (days, of which 0 is given) and "tdm"; PLAIN: it is no time of a calendar. */
+/* Returns the units per second of "tsm:..", "tdD" (0, for days) and "tdm"; PLAIN if it is not a calendar time. */
 static int64_t units_of(const char *format)
 {
     static const char letters[] = "smun";
@@ -102,24 +102,40 @@ static int64_t units_of(const char *format)
     return at ? units[at - letters] : PLAIN;
 }
 
-/* ISO 8601, UTC, which is what stamps count in. */
+/* Returns the zone of "tsu:+02:00" in minutes. *mark: the suffix to write: an offset, Z for a named zone, or "" if
+ * there is none. Timestamps are in UTC. */
+static int zone_of(const char *format, const char **mark)
+{
+    const char *zone = strncmp(format, "ts", 2) == 0 ? strchr(format, ':') + 1 : "";
+    const bool digits = strlen(zone) == 6 && zone[3] == ':' && strspn(zone + 1, "0123456789:") == 5;
+    const bool offset = digits && (*zone == '+' || *zone == '-');
+    const int minutes = offset ? 60 * (10 * (zone[1] - '0') + zone[2] - '0') + 10 * (zone[4] - '0') + zone[5] - '0' : 0;
+    *mark = offset ? zone : *zone ? "Z" : "";
+    return *zone == '-' ? -minutes : minutes;
+}
+
+/* Formats ISO 8601. */
 static void say_time(const char *format, const struct ArrowArray *a, int64_t i, struct cell_text *t)
 {
     const int64_t units = units_of(format), value = units ? whole_at('l', a, i) : whole_at('i', a, i);
     const int64_t unit = units ? units : 1, rest = (value % unit + unit) % unit;
-    const time_t seconds = (time_t)(units ? (value - rest) / unit : value * 86400);
+    const char *mark = "";
+    const int zone = units ? zone_of(format, &mark) : 0;
+    const time_t seconds = (time_t)(units ? (value - rest) / unit + 60 * zone : value * 86400);
     struct tm tm;
     t->own[0] = '\0';
     if (!gmtime_r(&seconds, &tm))
         return;
     size_t length = strftime(t->own, sizeof t->own, "%Y-%m-%dT%H:%M:%S", &tm);
     if (rest)
-        snprintf(t->own + length, sizeof t->own - length, ".%09" PRId64, rest * (1000000000 / unit));
+        length += (size_t)snprintf(t->own + length, sizeof t->own - length, ".%09" PRId64, rest * (1000000000 / unit));
+    while (rest && strncmp(t->own + length - 3, "000", 3) == 0) length -= 3;
+    snprintf(t->own + length, sizeof t->own - length, "%s", mark);
 }
 
 /* ---- strings ---- */
 
-/* 16 bytes each: a string of at most 12 lies inside, a longer one in a buffer of its own. */
+/* Reads a view of 16 bytes: a string of at most 12 bytes is stored inline, a longer one in a separate buffer. */
 static void view_at(const struct ArrowArray *a, int64_t i, struct cell_text *t)
 {
     const char *view = (const char *)a->buffers[1] + 16 * (i + a->offset);
@@ -157,6 +173,7 @@ static bool is_single(const struct ArrowSchema *s)
                          : is_number(s->format) || is_string(s->format) || units_of(s->format) != PLAIN || is_void(s);
 }
 
+/* Formats entry i as the text of a cell: a string, a number or a time; no text for a missing entry. */
 static void text_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t i, struct cell_text *t)
 {
     t->bytes = NULL;
@@ -188,7 +205,7 @@ static bool add_text(struct table_column *c, const struct ArrowSchema *s, const 
 
 /* ---- lists ---- */
 
-/* Of a list, or PLAIN: of "+w:7" 7, of others 0. */
+/* Returns the size of a fixed-size list ("+w:7": 7), 0 for other lists, PLAIN if it is not a list. */
 static int64_t size_of_list(const char *format)
 {
     int64_t size = 0;
@@ -209,11 +226,11 @@ static void list_at(const struct ArrowSchema *s, const struct ArrowArray *a, int
     *end = is_null(a, i) ? *from : size ? *from + size : s->format[1] == 'l' ? narrow[at + 1] : wide[at + 1];
 }
 
-/* What the steps of a list are: numbers, several numbers each, or words. */
+/* The steps of a list: numbers, several numbers each, or words. */
 struct step {
-    const struct ArrowSchema *schema; /* of what an entry is made of */
+    const struct ArrowSchema *schema; /* of an entry's elements */
     int width;
-    bool inner; /* it lies in a list of fixed size */
+    bool inner; /* it is inside a fixed-size list */
 };
 
 static bool step_of(const struct ArrowSchema *list, struct step *step)
@@ -233,7 +250,7 @@ static bool add_list(struct table_column *c, const struct ArrowSchema *s, const 
     const int64_t skipped = step->inner ? entries->offset : 0;
     int64_t from, end;
     list_at(s, a, i, &from, &end);
-    if (c->cell != UNROLL_CELL_NUMBERS) {
+    if (c->cell != UNROLL_COLUMN_NUMBERS) {
         for (; from < end; from++)
             if (!add_text(c, step->schema, entries, from))
                 return false;
@@ -251,16 +268,17 @@ static bool refuse_column(const struct ArrowSchema *s)
 {
     PyErr_Format(
         PyExc_TypeError,
-        "column '%s' has Arrow's type '%s', which no data set has; fix: numbers, strings, times, categories, or "
-        "lists of these",
+        "column '%s' has Arrow's type '%s', which data sets do not support; fix: use numbers, strings, times, categories, "
+        "or lists of these",
         s->name, s->format);
     return false;
 }
 
+/* Adds a column to the table for each column of the frame; sets an exception for an unsupported type. */
 static bool begin_columns(struct table *table, const struct ArrowSchema *frame)
 {
     if (strcmp(frame->format, "+s"))
-        return PyErr_Format(PyExc_TypeError, "a frame with columns is wanted, not Arrow's type '%s'", frame->format),
+        return PyErr_Format(PyExc_TypeError, "expected a frame with columns, not Arrow's type '%s'", frame->format),
                false;
     for (int64_t i = 0; i < frame->n_children; i++) {
         const struct ArrowSchema *s = frame->children[i];
@@ -268,9 +286,10 @@ static bool begin_columns(struct table *table, const struct ArrowSchema *frame)
         bool listed = size_of_list(s->format) != PLAIN;
         if (listed ? !step_of(s, &step) : !is_single(s))
             return refuse_column(s);
-        unroll_cell cell = !listed                                                      ? UNROLL_CELL_TEXT
-                           : is_number(step.schema->format) && !step.schema->dictionary ? UNROLL_CELL_NUMBERS
-                                                                                        : UNROLL_CELL_WORD;
+        unroll_column_kind cell = s->dictionary                                                ? UNROLL_COLUMN_LABEL
+                                  : !listed                                                    ? UNROLL_COLUMN_TEXT
+                                  : is_number(step.schema->format) && !step.schema->dictionary ? UNROLL_COLUMN_NUMBERS
+                                                                                               : UNROLL_COLUMN_WORD;
         if (!column_add(table, s->name ? s->name : "", cell, !listed, listed ? step.width : 1))
             return false;
     }
@@ -297,10 +316,11 @@ static bool add_rows(struct table *table, int first, const struct ArrowSchema *f
 static bool refuse_stream(struct ArrowArrayStream *stream)
 {
     const char *why = stream->get_last_error(stream);
-    PyErr_Format(PyExc_ValueError, "the frame can't be read: %s", why ? why : "it does not say why");
+    PyErr_Format(PyExc_ValueError, "the frame can't be read: %s", why ? why : "it gives no reason");
     return false;
 }
 
+/* Adds the columns and rows of a stream to the table and releases them; false: with an exception. */
 static bool take_stream(struct table *table, struct ArrowArrayStream *stream)
 {
     struct ArrowSchema frame = {0};
@@ -325,7 +345,7 @@ bool table_take_frame(struct table *table, PyObject *frame)
 {
     PyObject *capsule = PyObject_CallMethod(frame, "__arrow_c_stream__", NULL);
     struct ArrowArrayStream *stream = capsule ? PyCapsule_GetPointer(capsule, "arrow_array_stream") : NULL;
-    bool taken = stream && take_stream(table, stream); /* the capsule's end releases the stream */
+    bool taken = stream && take_stream(table, stream); /* releasing the capsule releases the stream */
     Py_XDECREF(capsule);
     return taken;
 }

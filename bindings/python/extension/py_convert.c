@@ -1,4 +1,4 @@
-/* Models of other tools, in and out, with what the library reports of them. */
+/* Import and export of other tools' models, with the library's report. */
 #include "py_core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +41,14 @@ static const struct field export_fields[] = {FIELD(unroll_export_config, format,
                                              FIELD(unroll_export_config, opset, FIELD_INT),
                                              FIELD(unroll_export_config, calibration, FIELD_TEXT),
                                              FIELD(unroll_export_config, json, FIELD_INT),
+                                             FIELD(unroll_export_config, raw, FIELD_INT),
+                                             FIELD(unroll_export_config, series, FIELD_TEXT),
                                              {NULL, 0, 0, NULL}};
 
+/* import_model(type, path, **fields) returns the model and the lines of the report. */
 PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    unroll_import_config config = unroll_import_default();
+    unroll_import_config config = unroll_import_config_default();
     struct lines lines = {NULL, 0, 0};
     unroll_model *model = NULL;
     unroll_status status;
@@ -56,13 +59,13 @@ PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords)
     if (!PyType_IsSubtype((PyTypeObject *)type, model_type) ||
         !fields_take("an import", import_fields, keywords, &config)) {
         Py_DECREF(path);
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "import_model: a Model's type is wanted");
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "import_model: expected the type of a Model");
     }
     const char *name = PyBytes_AsString(path);
     config.report = report;
     config.arg = &lines;
     Py_BEGIN_ALLOW_THREADS
-    status = unroll_import(name, &config, &model);
+    status = unroll_model_import(name, &config, &model);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
     PyObject *made = status == UNROLL_OK ? model_wrap((PyTypeObject *)type, model) : raise_status(status);
@@ -71,9 +74,10 @@ PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords)
     return both;
 }
 
+/* export_model(model, path, **fields) returns the lines of the report. */
 PyObject *export_model(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    unroll_export_config config = unroll_export_default();
+    unroll_export_config config = unroll_export_config_default();
     struct lines lines = {NULL, 0, 0};
     unroll_status status;
     PyObject *model, *path;
@@ -88,7 +92,7 @@ PyObject *export_model(PyObject *module, PyObject *args, PyObject *keywords)
     model_object *m = (model_object *)model;
     config.report = report;
     config.arg = &lines;
-    UNLOCKED(&m->lock, status = unroll_export(m->model, name, &config));
+    UNLOCKED(&m->lock, status = unroll_model_export(m->model, name, &config));
     Py_DECREF(path);
     PyObject *text = status == UNROLL_OK ? lines_text(&lines) : raise_status(status);
     free(lines.text);
@@ -98,12 +102,12 @@ PyObject *export_model(PyObject *module, PyObject *args, PyObject *keywords)
 PyObject *formats(PyObject *module, PyObject *unused)
 {
     PyObject *dict = PyDict_New();
-    const char *name, *about;
-    int can_import, can_export;
+    unroll_entry entry = {.size = sizeof entry};
     (void)module, (void)unused;
-    for (int i = 0; dict && (name = unroll_format_name(i, &can_import, &can_export, &about)) != NULL; i++) {
-        PyObject *value = Py_BuildValue("(NNs)", PyBool_FromLong(can_import), PyBool_FromLong(can_export), about);
-        if (!value || PyDict_SetItemString(dict, name, value) < 0)
+    for (int i = 0; dict && unroll_list(UNROLL_LIST_FORMATS, i, &entry); i++) {
+        PyObject *value =
+            Py_BuildValue("(NNs)", PyBool_FromLong(entry.can_import), PyBool_FromLong(entry.can_export), entry.about);
+        if (!value || PyDict_SetItemString(dict, entry.name, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(value);
     }

@@ -1,5 +1,5 @@
-/* Keyword arguments into the configuration structs of unroll.h and back, by a table of their members.
- * What a value may be is the library's business; only its type is looked at here. */
+/* Converts keyword arguments to the configuration structs of unroll.h and back, by tables of their members. Only types
+ * are checked here; the library checks values. */
 #include "py_core.h"
 #include <float.h>
 #include <limits.h>
@@ -14,7 +14,7 @@ static const struct field *find(const struct field *fields, const char *name)
     return NULL;
 }
 
-/* A list of names and one more; takes the list over. NULL begins it, or an exception is set. */
+/* Appends a name to a list, whose reference it consumes. Starts with NULL; returns NULL with an exception. */
 static PyObject *listed(PyObject *names, const char *name)
 {
     PyObject *longer = names ? PyUnicode_FromFormat("%U, %s", names, name) : PyUnicode_FromString(name);
@@ -57,14 +57,14 @@ static bool refuse_size(const struct field *f, PyObject *number)
 
 static bool refuse_type(const char *name, const char *wanted, PyObject *value)
 {
-    PyObject *type = PyType_GetName(Py_TYPE(value));
+    PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
     if (type)
-        PyErr_Format(PyExc_TypeError, "%s: %s is wanted, not %U", name, wanted, type);
+        PyErr_Format(PyExc_TypeError, "%s: expected %s, not %U", name, wanted, type);
     Py_XDECREF(type);
     return false;
 }
 
-/* Whole numbers of any type that is one (bool, NumPy's). */
+/* Accepts integers of any type (bool, NumPy's). */
 static bool take_integer(const struct field *f, PyObject *value, char *to)
 {
     PyObject *index = PyIndex_Check(value) ? PyNumber_Index(value) : NULL;
@@ -124,7 +124,7 @@ static bool take_text(const struct field *f, PyObject *value, char *to)
         return refuse_type(f->name, "a str", value);
     const char *text = PyUnicode_AsUTF8AndSize(value, &length);
     if (text && strlen(text) != (size_t)length)
-        return PyErr_Format(PyExc_ValueError, "%s: a null character is inside", f->name), false;
+        return PyErr_Format(PyExc_ValueError, "%s: contains a null character", f->name), false;
     *(const char **)to = text;
     return text != NULL;
 }
@@ -222,28 +222,31 @@ PyObject *described(const char *type, PyObject *facts)
 
 void rates_fields(const char *optimizer, size_t offset, struct field fields[RATES_FIELDS])
 {
-    const unroll_hyperparameter *h;
+    unroll_option h = {.size = sizeof h};
     *fields++ =
         (struct field){"learning_rate", FIELD_DOUBLE, offset + offsetof(unroll_hyperparameters, learning_rate), NULL};
     *fields++ = (struct field){"clip", FIELD_DOUBLE, offset + offsetof(unroll_hyperparameters, clip), NULL};
-    for (int i = 0; (h = unroll_optimizer_hyperparameter(optimizer, i)); i++)
+    for (int i = 0; unroll_list_option(UNROLL_LIST_OPTIMIZERS, optimizer, i, &h); i++)
         *fields++ =
-            (struct field){h->name, FIELD_DOUBLE, offset + offsetof(unroll_hyperparameters, hyperparameter[i]), NULL};
+            (struct field){h.name, FIELD_DOUBLE, offset + offsetof(unroll_hyperparameters, hyperparameter[i]), NULL};
     *fields = (struct field){NULL, 0, 0, NULL};
 }
 
 const char *optimizer_name(const char *name)
 {
-    for (int i = 0; name && unroll_optimizer_name(i); i++)
-        if (!strcmp(name, unroll_optimizer_name(i)))
-            return unroll_optimizer_name(i);
+    unroll_entry entry = {.size = sizeof entry};
+    for (int i = 0; name && unroll_list(UNROLL_LIST_OPTIMIZERS, i, &entry); i++)
+        if (!strcmp(name, entry.name))
+            return entry.name;
     return NULL;
 }
 
 bool refuse_optimizer(const char *name)
 {
     PyObject *known = NULL;
-    for (int i = 0; unroll_optimizer_name(i) && (known || !i); i++) known = listed(known, unroll_optimizer_name(i));
+    unroll_entry entry = {.size = sizeof entry};
+    for (int i = 0; (known || !i) && unroll_list(UNROLL_LIST_OPTIMIZERS, i, &entry); i++)
+        known = listed(known, entry.name);
     if (known)
         PyErr_Format(PyExc_ValueError, "there is no optimizer '%s'; choose one of %U", name, known);
     Py_XDECREF(known);

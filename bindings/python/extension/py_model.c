@@ -1,11 +1,11 @@
-/* Model: a network and its weights. It runs nothing: sessions and streams do. */
+/* Model: a network and its weights. Sessions and streams run it. */
 #include "py_core.h"
 #include <stdlib.h>
 
 PyTypeObject *model_type;
 
 static const struct field spec_fields[] = {
-#define S(member, kind) FIELD(unroll_spec, member, kind)
+#define S(member, kind) FIELD(unroll_model_config, member, kind)
     S(cell, FIELD_TEXT),
     S(layers, FIELD_INT),
     S(hidden, FIELD_INT),
@@ -65,7 +65,7 @@ PyObject *model_wrap(PyTypeObject *type, unroll_model *model)
     return (PyObject *)self;
 }
 
-/* seed=N out of the keywords. */
+/* Removes seed=N from the keywords. */
 static bool take_seed(PyObject *keywords, uint64_t *seed)
 {
     static const struct field field[] = {{"seed", FIELD_UNSIGNED, 0, NULL}, {NULL, 0, 0, NULL}};
@@ -87,6 +87,7 @@ static PyObject *copy_dicts(PyObject *list)
     return copies;
 }
 
+/* Converts a list of dicts to input columns; false: with an exception. */
 static bool take_columns(PyObject *dicts, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs)
 {
     *n_inputs = (int)PyList_Size(dicts);
@@ -107,7 +108,8 @@ static bool take_columns(PyObject *dicts, unroll_input inputs[UNROLL_INPUTS_MAX]
     return true;
 }
 
-/* inputs=[..] out of the keywords. *kept has the texts that the columns name, or is NULL; the caller drops it. */
+/* Removes inputs=[..] from the keywords. *kept holds the strings used by the columns, or is NULL; the caller releases
+ * it. */
 static bool take_inputs(PyObject *keywords, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs, PyObject **kept)
 {
     PyObject *given = keyword_take(keywords, "inputs");
@@ -122,6 +124,7 @@ static bool take_inputs(PyObject *keywords, unroll_input inputs[UNROLL_INPUTS_MA
     return *kept && take_columns(*kept, inputs, n_inputs);
 }
 
+/* Model(dataset=None, task=None, **fields): with a dataset, the task sets fields that are not given, and the schema. */
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     unroll_model *model = NULL;
@@ -132,7 +135,7 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     unroll_input inputs[UNROLL_INPUTS_MAX];
     if (!PyArg_ParseTuple(args, "|O!z:Model", dataset_type, &dataset, &task))
         return NULL;
-    unroll_spec spec = dataset ? unroll_spec_auto() : unroll_spec_default();
+    unroll_model_config spec = dataset ? unroll_model_config_auto() : unroll_model_config_default();
     spec.inputs = inputs;
     if (!take_seed(keywords, &seed) || !take_inputs(keywords, inputs, &spec.n_inputs, &kept) ||
         !options_take(keywords, "task_options", &options, &text) ||
@@ -143,7 +146,7 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     }
     Py_BEGIN_ALLOW_THREADS
     if (dataset)
-        status = unroll_task_network(task, text, ((dataset_object *)dataset)->dataset, &spec, NULL);
+        status = unroll_task_configure(task, text, ((dataset_object *)dataset)->dataset, &spec, NULL);
     if (status == UNROLL_OK)
         status = unroll_model_new(&spec, seed, &model);
     if (status == UNROLL_OK && dataset)
@@ -157,7 +160,7 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return raise_status(status);
 }
 
-/* sources=[..] of a layer, its earlier layers. */
+/* Reads sources=[..] of a layer: its earlier layers. */
 static bool take_sources(PyObject *dict, unroll_layer *layer)
 {
     PyObject *sources = keyword_take(dict, "sources");
@@ -173,7 +176,7 @@ static bool take_sources(PyObject *dict, unroll_layer *layer)
     return n >= 0 && !PyErr_Occurred();
 }
 
-/* The dicts are copies of ours; they keep the texts that the layers name. */
+/* Reads the layers. The dicts are our copies, which keep the strings used by the layers. */
 static bool take_layers(PyObject *dicts, unroll_layer *layers, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -189,6 +192,7 @@ static bool take_layers(PyObject *dicts, unroll_layer *layers, Py_ssize_t count)
     return true;
 }
 
+/* Creates a model from a list of dicts, one per layer. */
 static PyObject *make_network(PyTypeObject *type, PyObject *dicts, PyObject *keywords)
 {
     unroll_network network = unroll_network_default();
@@ -205,7 +209,7 @@ static PyObject *make_network(PyTypeObject *type, PyObject *dicts, PyObject *key
     bool taken = take_seed(keywords, &seed) && take_inputs(keywords, inputs, &network.n_inputs, &kept) &&
                  fields_take("a network", network_fields, keywords, &network) &&
                  take_layers(dicts, layers, network.layers);
-    unroll_status status = taken ? unroll_network_new(&network, seed, &model) : UNROLL_OK;
+    unroll_status status = taken ? unroll_model_from_network(&network, seed, &model) : UNROLL_OK;
     Py_XDECREF(kept);
     free(layers);
     if (!taken)
@@ -261,7 +265,7 @@ static PyObject *model_save(PyObject *self, PyObject *args)
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
-/* Of several columns. */
+/* Adds several input columns. */
 static bool give_inputs(PyObject *dict, const unroll_network *network)
 {
     PyObject *list = network->n_inputs ? PyList_New(network->n_inputs) : Py_NewRef(Py_None);
@@ -277,16 +281,17 @@ static bool give_inputs(PyObject *dict, const unroll_network *network)
     return given;
 }
 
-/* A stack as the keywords of Model(), any other network as those of Model.network() but its layers. */
-static PyObject *model_spec_of(PyObject *self, void *unused)
+/* Returns a stack as the keywords of Model(), and any other network as those of Model.from_network() without its
+ * layers. */
+static PyObject *model_config_of(PyObject *self, void *unused)
 {
     const unroll_model *model = ((model_object *)self)->model;
-    unroll_network network;
-    unroll_spec spec;
+    unroll_network network = {.size = sizeof network};
+    unroll_model_config spec = {.size = sizeof spec};
     (void)unused;
     unroll_model_network(model, &network);
     PyObject *dict =
-        unroll_model_spec(model, &spec) ? fields_give(spec_fields, &spec) : fields_give(network_fields, &network);
+        unroll_model_stack(model, &spec) ? fields_give(spec_fields, &spec) : fields_give(network_fields, &network);
     if (dict && !give_inputs(dict, &network))
         Py_CLEAR(dict);
     return dict;
@@ -309,7 +314,7 @@ static PyObject *model_layers(PyObject *self, void *unused)
     PyObject *list = PyList_New(count);
     (void)unused;
     for (int i = 0; list && i < count; i++) {
-        unroll_layer layer;
+        unroll_layer layer = {.size = sizeof layer};
         unroll_status status = unroll_model_layer(model, i, &layer);
         PyObject *dict = status == UNROLL_OK ? layer_dict(&layer) : raise_status(status);
         if (!dict)
@@ -336,7 +341,7 @@ static PyObject *model_parameters(PyObject *self, PyObject *unused)
     PyObject *dict = PyDict_New();
     (void)unused;
     for (int i = 0; dict && i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
+        unroll_parameter p = {.size = sizeof p};
         Py_ssize_t shape[2], count;
         unroll_status status = unroll_model_parameter(model, i, &p);
         int rank = status == UNROLL_OK ? parameter_shape(&p, shape, &count) : 0;
@@ -359,7 +364,7 @@ static PyObject *model_symbols(PyObject *self, void *unused)
 {
     const unroll_model *model = ((model_object *)self)->model;
     const char *const *symbols = unroll_model_vocabulary(model);
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     (void)unused;
     unroll_model_network(model, &network);
     if (!symbols)
@@ -408,15 +413,16 @@ static PyObject *model_set_schema(PyObject *self, PyObject *args, PyObject *keyw
     return given;
 }
 
-static PyObject *model_take_units(PyObject *self, PyObject *args)
+static PyObject *model_to_units(PyObject *self, PyObject *args)
 {
     model_object *m = (model_object *)self;
     const char *series = NULL;
+    unroll_model *made = NULL;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "|z:_take_units", &series))
+    if (!PyArg_ParseTuple(args, "|z:_to_units", &series))
         return NULL;
-    UNLOCKED(&m->lock, status = unroll_model_in_units(m->model, series));
-    return status == UNROLL_OK ? none() : raise_status(status);
+    UNLOCKED(&m->lock, status = unroll_model_to_units(m->model, series, &made));
+    return status == UNROLL_OK ? model_wrap(Py_TYPE(self), made) : raise_status(status);
 }
 
 /* ---- the plan ------------------------------------------------------------------------------- */
@@ -442,9 +448,10 @@ static const struct field plan_fields[] = {
 #undef S
 };
 
+/* plan(model, **fields) returns the text of unroll_plan_print. */
 PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    unroll_plan_config config = unroll_plan_default();
+    unroll_plan_config config = unroll_plan_config_default();
     PyObject *model, *text = NULL;
     char *printed = NULL;
     size_t bytes;
@@ -467,28 +474,27 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 /* ---- the type ------------------------------------------------------------------------------- */
 
 static PyMethodDef methods[] = {
-    {"network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, inputs=None, input_dropout=0, loss='none', "
+    {"from_network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "from_network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, inputs=None, input_dropout=0, loss='none', "
      "seed=1): a model of any layers, each a dict."},
     {"load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file."},
     {"save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names."},
     {"parameters", model_parameters, METH_NOARGS,
      "Arrays in the model's own memory by name. While there are sessions of yours the weights are theirs: "
-     "Session.push takes\n"
-     "these there, Session.pull brings them here, and so does the end of a session that changed them."},
+     "Session.push copies\n"
+     "these to the session, Session.pull copies them back, and so does the end of a session that changed them."},
     {"set_schema", (PyCFunction)(void (*)(void))model_set_schema, METH_VARARGS | METH_KEYWORDS,
-     "set_schema(dataset, task=None): what the model must know of the data to read such again, its vocabulary."},
-    {"_take_units", model_take_units, METH_VARARGS,
-     "_take_units(series=None): the scales of the data become a part of the weights."},
+     "set_schema(dataset, task=None): stores what is needed to read such data again, such as the vocabulary."},
+    {"_to_units", model_to_units, METH_VARARGS,
+     "_to_units(series=None): a model whose weights contain the scales of the data."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef members[] = {
-    {"spec", model_spec_of, NULL, "What the network is: a dict.", NULL},
+    {"config", model_config_of, NULL, "The configuration of the network: a dict.", NULL},
     {"layers", model_layers, NULL, "Its layers: a list of dicts.", NULL},
-    {"sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.",
-     NULL},
-    {"vocabulary", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL},
-    {"schema", model_schema, NULL, "What its data are, as the text of a JSON object, or None.", NULL},
+    {"sessions", model_sessions, NULL, "The number of its sessions and trainers, including those of run.", NULL},
+    {"vocabulary", model_symbols, NULL, "The symbols of its tokens: a list of str, or None.", NULL},
+    {"schema", model_schema, NULL, "The schema of its data, as the text of a JSON object, or None.", NULL},
     {"signature", model_signature, NULL,
      "The inputs and outputs of the graph it was imported from, as arrays of `unroll run`: a list of str.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
@@ -496,7 +502,7 @@ static PyGetSetDef members[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Model(dataset=None, task=None, /, *, cell='lstm', layers=1, hidden=128, ..., seed=1): a network with random\n"
-     "weights; a dataset and its task decide what it reads and answers, or input, output and loss do."},
+     "weights; a dataset and its task decide its inputs and outputs, or input, output and loss do."},
     {Py_tp_new, model_new},
     {Py_tp_dealloc, model_dealloc},
     {Py_tp_methods, methods},

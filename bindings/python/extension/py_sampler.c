@@ -1,16 +1,17 @@
-/* sample_order: which sequence of a data set is which row of which batch, as unroll_sampler_order says it. */
+/* sampler_order: assigns the sequences of a data set to rows of batches, as unroll_sampler_order does. */
 #include "py_core.h"
 #include <stdlib.h>
 
 static const struct field fields[] = {
-#define D(member, kind) FIELD(unroll_sampler, member, kind)
+#define D(member, kind) FIELD(unroll_sampler_config, member, kind)
     D(how, FIELD_TEXT),      D(count, FIELD_LONG), D(rows, FIELD_INT), D(replicas, FIELD_INT),
     D(seed, FIELD_UNSIGNED), D(epoch, FIELD_LONG), {NULL, 0, 0, NULL},
 #undef D
 };
 
-/* [count] numbers, one for each sequence. The first array says how many these are, if nothing else did. */
-static bool take_numbers(PyObject *given, const char *name, unroll_sampler *d, struct view *view, const int32_t **to)
+/* Reads [count] values, one for each sequence. The first array sets the count, unless it is known. */
+static bool take_numbers(PyObject *given, const char *name, unroll_sampler_config *d, struct view *view,
+                         const int32_t **to)
 {
     struct wanted wanted = {name, NUMBER_I32, 1, {d->count ? (Py_ssize_t)d->count : ANY}, false};
     if (!given || given == Py_None)
@@ -22,8 +23,8 @@ static bool take_numbers(PyObject *given, const char *name, unroll_sampler *d, s
     return true;
 }
 
-/* [batches, rows] of int32, which numbers of sequences fit: the library takes no more. */
-static PyObject *batches_of(const unroll_sampler *d)
+/* Returns an array [batches, rows] of int32, which is wide enough: the library accepts at most as many sequences. */
+static PyObject *batches_of(const unroll_sampler_config *d)
 {
     Py_ssize_t shape[2] = {(Py_ssize_t)unroll_sampler_batches(d), d->rows};
     size_t count = d->count > 0 && d->rows > 0 ? (size_t)shape[0] * (size_t)shape[1] : 0;
@@ -40,13 +41,13 @@ static PyObject *batches_of(const unroll_sampler *d)
     return array;
 }
 
-PyObject *sample_order(PyObject *module, PyObject *args, PyObject *keywords)
+PyObject *sampler_order(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    unroll_sampler d = unroll_sampler_default();
+    unroll_sampler_config d = unroll_sampler_config_default();
     PyObject *lengths = keyword_take(keywords, "lengths"), *classes = keyword_take(keywords, "classes"), *order = NULL;
     struct view of_lengths = {0}, of_classes = {0};
     (void)module;
-    if (PyArg_ParseTuple(args, ":sample_order") && fields_take("a division", fields, keywords, &d) &&
+    if (PyArg_ParseTuple(args, ":sampler_order") && fields_take("a division", fields, keywords, &d) &&
         take_numbers(lengths, "lengths", &d, &of_lengths, &d.lengths) &&
         take_numbers(classes, "classes", &d, &of_classes, &d.classes))
         order = batches_of(&d);

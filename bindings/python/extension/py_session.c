@@ -1,5 +1,4 @@
-/* Session: a model ready to run, for one shape of batches. It checks the shapes of arrays, which unroll.h
- * can't see, and nothing else. */
+/* Session: a model ready to run, for one shape of batches. Checks the shapes of arrays, which unroll.h cannot check. */
 #include "py_core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +7,11 @@ typedef struct session_object {
     PyObject_HEAD
     model_object *model;
     unroll_session *session;
-    unroll_session_config config; /* without its texts, which were the caller's */
+    unroll_session_config config; /* without its strings, which were the caller's */
     const char *optimizer;        /* one of the library's names */
-    int inputs, tokens, targets;  /* of a row: numbers, token columns, targets */
+    int inputs, tokens, targets;  /* of a row: numeric inputs, token columns, targets */
     bool columns;                 /* tokens have an axis of their own */
-    bool pooled;                  /* one answer for each sequence: z and its targets have no steps */
+    bool pooled;                  /* one output for each sequence: z and its targets have no time axis */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -37,6 +36,8 @@ static const struct field config_fields[] = {
     C(optimizer, FIELD_TEXT),
     C(seed, FIELD_UNSIGNED),
     C(shards, FIELD_INT),
+    C(raw, FIELD_INT),
+    C(series, FIELD_TEXT),
     MACHINE_FIELDS(unroll_session_config),
     {NULL, 0, 0, NULL},
 #undef C
@@ -51,11 +52,12 @@ bool class_weights_take(const model_object *m, PyObject *keywords, struct view *
     return taken;
 }
 
+/* Session(model, **fields) keeps a reference to the model. */
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    unroll_session_config config = unroll_session_default();
+    unroll_session_config config = unroll_session_config_default();
     unroll_session *session = NULL;
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     unroll_status status;
     PyObject *model;
     struct view weights = {0};
@@ -83,21 +85,22 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->model->sessions++;
     s->config = config;
     s->optimizer = optimizer_name(config.optimizer);
-    s->config.optimizer = NULL;
+    s->config.optimizer = s->config.series = NULL;
     s->config.machine = unroll_machine_default();
-    unroll_model_network(m->model, &network);
+    unroll_model_network(unroll_session_model(session), &network);
     s->inputs = network.input;
     s->columns = network.n_inputs > 0;
     for (int i = 0; i < network.n_inputs; i++) {
         s->tokens += network.inputs[i].tokens > 0;
         s->inputs += network.inputs[i].tokens ? 0 : network.inputs[i].width;
     }
-    s->targets = unroll_model_targets(m->model);
-    s->pooled = unroll_shape(session, "z", (int[UNROLL_AXES]){0}) == 2;
+    s->targets = unroll_model_targets(unroll_session_model(session));
+    unroll_buffer z = {.size = sizeof z};
+    s->pooled = unroll_session_find(session, "z", &z) && z.rank == 2;
     return (PyObject *)s;
 }
 
-/* A model may keep its sessions: the collector must see the way back. */
+/* A model may refer to its sessions: lets the garbage collector traverse the way back. */
 static int session_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((session_object *)self)->model);
@@ -133,7 +136,7 @@ static void batch_release(struct batch *b)
     for (int i = 0; i < ARRAYS; i++) view_release(&b->view[i]);
 }
 
-/* With lengths, arrays may have fewer steps than the session, if no row is longer than they are. */
+/* With lengths, arrays may have fewer steps than the session if no row is longer than them. */
 static bool check_steps(const session_object *s, const struct batch *b)
 {
     const int32_t *lengths = b->view[LENGTHS].data;
@@ -146,14 +149,15 @@ static bool check_steps(const session_object *s, const struct batch *b)
         if (enough)
             continue;
         PyErr_Format(PyExc_ValueError,
-                     "%s: the array has %zd steps; the session has %d, and fewer are for rows of "
-                     "given lengths within them",
+                     "%s: the array has %zd steps; the session has %d, and fewer need rows with lengths up to that",
                      array_names[i], steps, s->config.steps);
         return false;
     }
     return true;
 }
 
+/* Takes the arrays of a batch and checks their types and shapes; false: with an exception. End it with
+ * batch_release. */
 static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], struct batch *b)
 {
     Py_ssize_t T = s->config.steps, B = s->config.rows;
@@ -195,7 +199,7 @@ static PyObject *session_forward(PyObject *self, PyObject *args, PyObject *keywo
                                      &given[TARGETS], &given[TARGET_VALUES], &given[LENGTHS], &given[RESET]) ||
         !batch_take(s, given, &b))
         return NULL;
-    UNLOCKED(LOCK(s), status = unroll_forward(s->session, &b.batch));
+    UNLOCKED(LOCK(s), status = unroll_session_forward(s->session, &b.batch));
     batch_release(&b);
     return status == UNROLL_OK ? none() : raise_status(status);
 }
@@ -207,17 +211,17 @@ static const struct field result_fields[] = {FIELD(unroll_result, loss, FIELD_DO
                                              FIELD(unroll_result, norm, FIELD_DOUBLE),
                                              {NULL, 0, 0, NULL}};
 
-static PyObject *session_loss(PyObject *self, PyObject *unused)
+static PyObject *session_result(PyObject *self, PyObject *unused)
 {
     session_object *s = (session_object *)self;
     unroll_result result = {.size = sizeof result};
     unroll_status status;
     (void)unused;
-    UNLOCKED(LOCK(s), status = unroll_loss_result(s->session, &result));
+    UNLOCKED(LOCK(s), status = unroll_session_result(s->session, &result));
     return status == UNROLL_OK ? fields_give(result_fields, &result) : raise_status(status);
 }
 
-/* The rates that are not given are those of the session's optimizer, which the call names. */
+/* Rates that are not given are the defaults of the session's optimizer or of the one named in the call. */
 static bool take_rates(const session_object *s, const char *what, const char *optimizer, PyObject *keywords,
                        unroll_hyperparameters *rates)
 {
@@ -227,7 +231,7 @@ static bool take_rates(const session_object *s, const char *what, const char *op
         return refuse_optimizer(optimizer);
     if ((s->config.mode == UNROLL_TRAIN || s->config.updates) && strcmp(known, s->optimizer)) {
         PyErr_Format(PyExc_ValueError,
-                     "the session was made to train with '%s', not '%s'; fix: session('train', optimizer='%s')",
+                     "the session was created to train with '%s', not '%s'; fix: session('train', optimizer='%s')",
                      s->optimizer, known, known);
         return false;
     }
@@ -245,11 +249,11 @@ static PyObject *session_update(PyObject *self, PyObject *args, PyObject *keywor
     unroll_hyperparameters rates;
     if (!PyArg_ParseTuple(args, "s:update", &optimizer) || !take_rates(s, "an update", optimizer, keywords, &rates))
         return NULL;
-    UNLOCKED(LOCK(s), status = unroll_update(s->session, &rates, &result));
+    UNLOCKED(LOCK(s), status = unroll_session_update(s->session, &rates, &result));
     return status == UNROLL_OK ? fields_give(result_fields, &result) : raise_status(status);
 }
 
-/* The arrays of a batch, the rates and "sync" come as keywords of one call. */
+/* The arrays of a batch, the rates and "sync" are keywords of one call. */
 static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords)
 {
     session_object *s = (session_object *)self;
@@ -266,7 +270,7 @@ static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords
     int looks = look ? PyObject_IsTrue(look) : 1;
     bool taken = looks >= 0 && take_rates(s, "a step", optimizer, keywords, &rates) && batch_take(s, given, &b);
     if (taken) {
-        UNLOCKED(LOCK(s), status = unroll_step(s->session, &b.batch, &rates, looks ? &result : NULL));
+        UNLOCKED(LOCK(s), status = unroll_session_step(s->session, &b.batch, &rates, looks ? &result : NULL));
         batch_release(&b);
     }
     for (int i = 0; i < ARRAYS; i++) Py_XDECREF(given[i]);
@@ -280,13 +284,14 @@ static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords
 
 /* ---- arrays of the session ------------------------------------------------------------------ */
 
-/* Of rank 0 if there is no array of that name. */
+/* Returns the shape of an array; rank 0 if there is no such array. */
 static struct wanted shape_of(session_object *s, const char *name)
 {
-    int shape[UNROLL_AXES] = {0}, rank;
-    UNLOCKED(LOCK(s), rank = unroll_shape(s->session, name, shape));
-    struct wanted w = {.name = name, .number = NUMBER_F32, .rank = rank};
-    for (int i = 0; i < rank; i++) w.shape[i] = shape[i];
+    unroll_buffer b = {.size = sizeof b};
+    bool found;
+    UNLOCKED(LOCK(s), found = unroll_session_find(s->session, name, &b));
+    struct wanted w = {.name = name, .number = NUMBER_F32, .rank = found ? b.rank : 0};
+    for (int i = 0; i < w.rank; i++) w.shape[i] = b.shape[i];
     return w;
 }
 
@@ -297,8 +302,8 @@ static PyObject *new_array(session_object *s, const char *name)
                   : PyErr_Format(PyExc_KeyError, "the session has no array '%s'", name);
 }
 
-/* An array of the caller's has the shape of ours; one over time, which has three axes, may hold the first steps alone:
- * unroll_read and unroll_write say how many are right, and what there is no array of. */
+/* An array from the caller has the shape of ours. One with a time axis, which has three axes, may hold only the first
+ * steps: unroll_session_read and unroll_session_write check the number of values and the name. */
 static bool take_numbers(session_object *s, PyObject *array, const char *name, bool writable, struct view *v)
 {
     struct wanted wanted = shape_of(s, name);
@@ -310,6 +315,7 @@ static bool take_numbers(session_object *s, PyObject *array, const char *name, b
     return view_take(array, &wanted, v);
 }
 
+/* Session.read(name, out=None) returns an array with the numbers of that name. */
 static PyObject *session_read(PyObject *self, PyObject *args)
 {
     session_object *s = (session_object *)self;
@@ -324,7 +330,7 @@ static PyObject *session_read(PyObject *self, PyObject *args)
         Py_XDECREF(array);
         return NULL;
     }
-    UNLOCKED(LOCK(s), status = unroll_read(s->session, name, v.data, (size_t)v.count));
+    UNLOCKED(LOCK(s), status = unroll_session_read(s->session, name, v.data, (size_t)v.count));
     view_release(&v);
     if (status == UNROLL_OK)
         return array;
@@ -341,24 +347,24 @@ static PyObject *session_write(PyObject *self, PyObject *args)
     unroll_status status;
     if (!PyArg_ParseTuple(args, "sO:write", &name, &array) || !take_numbers(s, array, name, false, &v))
         return NULL;
-    UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
+    UNLOCKED(LOCK(s), status = unroll_session_write(s->session, name, v.data, (size_t)v.count));
     view_release(&v);
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
-/* The gradient of a module's results, of a head or of the last layer. */
+/* Writes the gradient of a module's outputs, those of a head or of the last layer. */
 static bool write_slopes(session_object *s, PyObject *slopes)
 {
     char name[32] = "d.z";
     struct view v;
     unroll_status status;
     int headless;
-    UNLOCKED(LOCK(s), headless = unroll_count(s->session, name) == 0);
+    UNLOCKED(LOCK(s), headless = unroll_session_count(s->session, name) == 0);
     if (headless)
-        snprintf(name, sizeof name, "d.y.l%d", unroll_model_layers(s->model->model) - 1);
+        snprintf(name, sizeof name, "d.y.l%d", unroll_model_layers(unroll_session_model(s->session)) - 1);
     if (!take_numbers(s, slopes, name, false, &v))
         return false;
-    UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
+    UNLOCKED(LOCK(s), status = unroll_session_write(s->session, name, v.data, (size_t)v.count));
     view_release(&v);
     if (status != UNROLL_OK)
         raise_status(status);
@@ -372,19 +378,20 @@ static PyObject *session_backward(PyObject *self, PyObject *args)
     unroll_status status;
     if (!PyArg_ParseTuple(args, "|O:backward", &slopes) || (slopes != Py_None && !write_slopes(s, slopes)))
         return NULL;
-    UNLOCKED(LOCK(s), status = unroll_backward(s->session));
+    UNLOCKED(LOCK(s), status = unroll_session_backward(s->session));
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
 static PyObject *session_has(PyObject *self, PyObject *args)
 {
     session_object *s = (session_object *)self;
-    int shape[UNROLL_AXES], rank;
+    unroll_buffer b = {.size = sizeof b};
+    bool found;
     const char *name;
     if (!PyArg_ParseTuple(args, "s:has", &name))
         return NULL;
-    UNLOCKED(LOCK(s), rank = unroll_shape(s->session, name, shape));
-    return PyBool_FromLong(rank > 0);
+    UNLOCKED(LOCK(s), found = unroll_session_find(s->session, name, &b));
+    return PyBool_FromLong(found);
 }
 
 static PyObject *describe(const unroll_buffer *b)
@@ -430,10 +437,10 @@ static void views_release(struct views *v)
 
 static bool take_parameter(session_object *s, PyObject *array, int index, bool writable, struct view *v)
 {
-    unroll_parameter p;
+    unroll_parameter p = {.size = sizeof p};
     Py_ssize_t count;
     struct wanted w = {.number = NUMBER_F32, .writable = writable};
-    unroll_status status = unroll_model_parameter(s->model->model, index, &p);
+    unroll_status status = unroll_model_parameter((unroll_model *)unroll_session_model(s->session), index, &p);
     if (status != UNROLL_OK)
         return raise_status(status) != NULL;
     w.name = p.name;
@@ -441,10 +448,10 @@ static bool take_parameter(session_object *s, PyObject *array, int index, bool w
     return view_take(array, &w, v);
 }
 
-/* A sequence of arrays, None where one is not given, in the order of the model's parameters. */
+/* Reads a sequence of arrays in the order of the model's parameters, with None for omitted ones. */
 static bool views_take(session_object *s, PyObject *arrays, bool writable, struct views *v)
 {
-    int count = unroll_model_parameters(s->model->model);
+    int count = unroll_model_parameters(unroll_session_model(s->session));
     Py_ssize_t given = PySequence_Size(arrays);
     *v = (struct views){calloc((size_t)count + 1, sizeof *v->view), calloc((size_t)count + 1, sizeof *v->data), count};
     bool taken = v->view && v->data && given == count;
@@ -498,7 +505,7 @@ static PyObject *session_gradients(PyObject *self, PyObject *arrays)
     }
 SIMPLE(pull, unroll_session_pull)
 SIMPLE(push, unroll_session_push)
-SIMPLE(clear_states, unroll_clear_states)
+SIMPLE(reset, unroll_session_reset)
 
 static PyObject *session_counters(PyObject *self, void *unused)
 {
@@ -573,27 +580,28 @@ static PyMethodDef methods[] = {
     {"forward", (PyCFunction)(void (*)(void))session_forward, METH_VARARGS | METH_KEYWORDS,
      "forward(*, inputs, tokens, classes, values, lengths, reset): one batch, time-major."},
     {"backward", session_backward, METH_VARARGS,
-     "After a forward. Training: adds to the gradients. A module: makes those of this forward, or adds to them if it has\n"
-     "updates; backward(d) writes the gradient of its results before (\"d.z\", of a model without head \"d.y.lN\")."},
-    {"loss", session_loss, METH_NOARGS,
-     "The mean loss since a result was last given: a dict; after steps the last one's norm, too."},
+     "After a forward. Training: adds to the gradients. Module: computes the gradients, or adds to them if it has\n"
+     "updates; backward(d) first writes the gradient of its outputs (\"d.z\", without a head \"d.y.lN\")."},
+    {"result", session_result, METH_NOARGS,
+     "The mean loss since the last result, as a dict; after steps also the norm of the last one."},
     {"update", (PyCFunction)(void (*)(void))session_update, METH_VARARGS | METH_KEYWORDS,
-     "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and norm."},
+     "update(optimizer, *, learning_rate, ..., clip): updates the weights; returns a dict of loss, weight and norm."},
     {"step", (PyCFunction)(void (*)(void))session_step, METH_VARARGS | METH_KEYWORDS,
      "step(optimizer, *, inputs, ..., reset, learning_rate, ..., clip, look=True): forward, backward and update of "
-     "one batch, one program where the device has such; a dict of loss, weight and norm. look=False: None, and "
-     "nothing is waited for; loss() tells later."},
-    {"read", session_read, METH_VARARGS, "read(name, out=None): an array of the session, as unroll_read says."},
-    {"write", session_write, METH_VARARGS, "write(name, array): into an array of the session."},
-    {"has", session_has, METH_VARARGS, "has(name): is there an array of that name?"},
+     "one batch, as a single program if the device supports it; returns a dict of loss, weight and norm. "
+     "look=False: returns None without waiting; loss() reports it later."},
+    {"read", session_read, METH_VARARGS,
+     "read(name, out=None): returns an array of the session (see unroll_session_read)."},
+    {"write", session_write, METH_VARARGS, "write(name, array): writes an array of the session."},
+    {"has", session_has, METH_VARARGS, "has(name): True if the session has this array."},
     {"buffers", session_buffers, METH_NOARGS, "The arrays that read() reads: a list of (name, shape, type)."},
     {"set_weights", session_set_weights, METH_O,
-     "set_weights(arrays): one for each parameter of the model, None: it stays."},
+     "set_weights(arrays): one for each parameter of the model, None: unchanged."},
     {"gradients", session_gradients, METH_O,
-     "gradients(outs): of a module after a backward, written into one array for each parameter, None: not wanted."},
-    {"pull", session_pull, METH_NOARGS, "Weights from the device into the model's own memory."},
-    {"push", session_push, METH_NOARGS, "Weights from the model's own memory to the device."},
-    {"clear_states", session_clear_states, METH_NOARGS, "Initial states, also carried ones, become zero."},
+     "gradients(outs): of a module after a backward, written into one array for each parameter, None: not copied."},
+    {"pull", session_pull, METH_NOARGS, "Copies the weights to the model's own memory."},
+    {"push", session_push, METH_NOARGS, "Copies the weights from the model's own memory to the session."},
+    {"reset", session_reset, METH_NOARGS, "Sets the initial states, including carried ones, to zero."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef members[] = {
@@ -606,8 +614,8 @@ static PyGetSetDef members[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Session(model, *, mode='infer', steps=1, rows=1, ...): a model ready to run. All memory is taken\n"
-                "here. Calls of sessions of one model wait for each other; the GIL is released meanwhile."},
+    {Py_tp_doc, "Session(model, *, mode='infer', steps=1, rows=1, ...): a model ready to run. All memory is\n"
+                "allocated here. Calls of sessions of one model wait for each other; the GIL is released meanwhile."},
     {Py_tp_new, session_new},
     {Py_tp_dealloc, session_dealloc},
     {Py_tp_repr, session_repr},

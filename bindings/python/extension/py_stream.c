@@ -1,4 +1,4 @@
-/* Stream: a model step by step, in memory of its own. A step takes no other lock than the stream's. */
+/* Stream: a model step by step, in memory of its own. A step uses only the stream's lock. */
 #include "py_core.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@ typedef struct stream_object {
     size_t bytes;
     unroll_stream *stream;
     int rows;
-    int tokens, inputs; /* of a row: token columns, numbers */
+    int tokens, inputs; /* of a row: token columns, numeric inputs */
     bool columns;       /* tokens have an axis of their own */
     struct lock lock;
 } stream_object;
 
-static const struct field config_fields[] = {FIELD(unroll_stream_config, rows, FIELD_INT),
-                                             MACHINE_FIELD(unroll_stream_config, dtype, FIELD_TEXT),
-                                             MACHINE_FIELD(unroll_stream_config, isa, FIELD_TEXT),
-                                             {NULL, 0, 0, NULL}};
+static const struct field config_fields[] = {
+    FIELD(unroll_stream_config, rows, FIELD_INT),         MACHINE_FIELD(unroll_stream_config, dtype, FIELD_TEXT),
+    MACHINE_FIELD(unroll_stream_config, isa, FIELD_TEXT), FIELD(unroll_stream_config, raw, FIELD_INT),
+    FIELD(unroll_stream_config, series, FIELD_TEXT),      {NULL, 0, 0, NULL}};
 
 /* ---- making -------------------------------------------------------------------------------- */
 
@@ -46,11 +46,12 @@ static int numbers_of(const unroll_network *network)
     return numbers;
 }
 
+/* Stream(model, **fields) allocates the memory of the stream. */
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    unroll_stream_config config = unroll_stream_default();
+    unroll_stream_config config = unroll_stream_config_default();
     PyObject *model;
-    unroll_network network;
+    unroll_network network = {.size = sizeof network};
     if (!PyArg_ParseTuple(args, "O!:Stream", model_type, &model) ||
         !fields_take("a stream", config_fields, keywords, &config))
         return NULL;
@@ -58,7 +59,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     unroll_status status;
     size_t bytes;
     UNLOCKED(&m->lock, bytes = unroll_stream_bytes(m->model, &config));
-    if (!bytes) /* the reason is what init says */
+    if (!bytes) /* init reports the reason */
         UNLOCKED(&m->lock, status = unroll_stream_init(NULL, 0, m->model, &config, NULL));
     if (!bytes)
         return raise_status(status);
@@ -70,14 +71,14 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (status == UNROLL_OK) {
         s->columns = network.n_inputs > 0;
         s->tokens = unroll_stream_tokens(s->stream);
-        s->inputs = numbers_of(&network);
+        s->inputs = numbers_of(&network) ? unroll_stream_inputs(s->stream) : 0; /* with units it may read fewer */
         return (PyObject *)s;
     }
     Py_DECREF(s);
     return raise_status(status);
 }
 
-/* A stream has no pointer into itself: its bytes, somewhere else, are another one. */
+/* A stream has no pointers to itself: a copy of its bytes is another stream. */
 static PyObject *stream_copy(PyObject *self, PyObject *unused)
 {
     stream_object *s = (stream_object *)self, *other = stream_empty(Py_TYPE(self), s->bytes, s->rows);
@@ -102,12 +103,12 @@ static void stream_dealloc(PyObject *self)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* What a step reads: tokens, numbers or both. */
+/* Inputs of a step: tokens, numbers or both. */
 enum { TOKENS, INPUTS, ARRAYS };
 
 static bool is_read(const stream_object *s, int which) { return (which == TOKENS ? s->tokens : s->inputs) > 0; }
 
-/* many: with an axis of time in front. */
+/* many: with a leading time axis. */
 static struct wanted wanted_of(const stream_object *s, int which, bool many)
 {
     struct wanted in = {.name = which == TOKENS ? "tokens" : "inputs",
@@ -125,7 +126,7 @@ static void release_views(struct view view[ARRAYS])
     for (int i = 0; i < ARRAYS; i++) view_release(&view[i]);
 }
 
-/* The arrays, of equally many steps: *steps, of one step 1. */
+/* Reads the arrays, which must have the same number of steps; *steps is 1 for a single step. */
 static bool take_views(const stream_object *s, PyObject *const given[ARRAYS], bool many, struct view view[ARRAYS],
                        Py_ssize_t *steps)
 {
@@ -150,11 +151,10 @@ static bool take_views(const stream_object *s, PyObject *const given[ARRAYS], bo
 
 static unroll_status advance(const stream_object *s, int steps, const struct view view[ARRAYS], float *out)
 {
-    if (!s->inputs)
-        return unroll_stream_run_tokens(s->stream, steps, view[TOKENS].data, out);
-    return unroll_stream_run_mixed(s->stream, steps, view[TOKENS].data, view[INPUTS].data, out);
+    return unroll_stream_run(s->stream, steps, view[TOKENS].data, s->inputs ? view[INPUTS].data : NULL, out);
 }
 
+/* Advances the stream by one step, or by `many`, and returns the outputs in `out` or a new array. */
 static PyObject *run(stream_object *s, PyObject *const given[ARRAYS], PyObject *out, bool many)
 {
     struct wanted to = {.name = "out", .number = NUMBER_F32};
@@ -181,7 +181,7 @@ static PyObject *run(stream_object *s, PyObject *const given[ARRAYS], PyObject *
     return raise_status(status);
 }
 
-/* What the model reads, by name, or where that is one array by position; borrowed. */
+/* Reads the model's inputs by name or, if there is only one, by position; borrowed references. */
 static bool take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject *given[ARRAYS],
                        PyObject **out)
 {
@@ -203,7 +203,7 @@ static bool take_input(const stream_object *s, PyObject *args, PyObject *keyword
     if (!fits && both)
         PyErr_SetString(PyExc_TypeError, "the model reads tokens and inputs: give both, as tokens= and inputs=");
     else if (!fits)
-        PyErr_Format(PyExc_TypeError, "the model reads %s: one array of them is wanted, by position or as %s=",
+        PyErr_Format(PyExc_TypeError, "the model reads %s: expected one array of them, by position or as %s=",
                      first == TOKENS ? "tokens" : "inputs", first == TOKENS ? "tokens" : "inputs");
     return fits;
 }
@@ -279,11 +279,11 @@ static PyMethodDef methods[] = {
      "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=, of a "
      "model with columns both: tokens= [rows, token columns], inputs= [rows, numbers]; gives [rows, output]."},
     {"run", (PyCFunction)(void (*)(void))stream_run, METH_VARARGS | METH_KEYWORDS,
-     "run(x, out=None): many steps, with an axis of time in front."},
-    {"reset", stream_reset, METH_VARARGS, "reset(row=-1): the states of a row, or of all, become zero."},
+     "run(x, out=None): many steps, with a leading time axis."},
+    {"reset", stream_reset, METH_VARARGS, "reset(row=-1): sets the states of a row, or of all, to zero."},
     {"save", stream_save, METH_NOARGS, "The states as bytes."},
-    {"load", stream_load, METH_VARARGS, "load(state): states that save gave, of a stream alike."},
-    {"copy", stream_copy, METH_NOARGS, "Another stream that goes on from here by itself."},
+    {"load", stream_load, METH_VARARGS, "load(state): loads states saved by the same kind of stream."},
+    {"copy", stream_copy, METH_NOARGS, "Returns an independent stream with the same states."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef members[] = {
@@ -291,8 +291,11 @@ static PyGetSetDef members[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Stream(model, *, rows=1, dtype='fp32', isa=None): a model of one direction, step by step, with the\n"
-                "model's weights as they are now. Streams of different threads run at the same time."},
+    {Py_tp_doc,
+     "Stream(model, *, rows=1, dtype='fp32', isa=None, raw=False, series=None): a model of one direction, step by "
+     "step,\n"
+     "in the units of the data unless raw, of a forecast of several series in those of `series`, with the\n"
+     "model's weights as they are now. Streams of different threads run at the same time."},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_repr, stream_repr},

@@ -1,5 +1,5 @@
-/* Data sets of what Python holds: lists, arrays and frames become a table, whose rows are handed to the library as a
- * reader would. Which of a user's objects is which column is said in Python (_data.py). */
+/* Data sets from Python objects: lists, arrays and frames become a table, whose rows are passed to the library as by a
+ * reader. _data.py decides which object is which column. */
 #include "py_table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static bool make_room(void *memory, size_t *room, size_t bytes)
     return true;
 }
 
-struct table_column *column_add(struct table *table, const char *name, unroll_cell cell, int of_example, int width)
+struct table_column *column_add(struct table *table, const char *name, unroll_column_kind cell, int of_example,
+                                int width)
 {
     struct table_column *more = realloc(table->column, (size_t)(table->columns + 1) * sizeof *more);
     char *kept = more ? strdup(name) : NULL;
@@ -82,7 +83,7 @@ static unroll_status hand_cell(unroll_builder *builder, const struct table_colum
 {
     const int64_t first = !c->ends ? row : row ? c->ends[row - 1] : 0, end = c->ends ? c->ends[row] : row + 1;
     unroll_status status = UNROLL_OK;
-    if (c->cell == UNROLL_CELL_NUMBERS)
+    if (c->cell == UNROLL_COLUMN_NUMBERS)
         return end > first
                    ? unroll_builder_numbers(builder, column, c->numbers + first * c->width, (size_t)(end - first))
                    : UNROLL_OK;
@@ -121,11 +122,11 @@ static bool take_string(struct table_column *c, PyObject *text)
         return column_text(c, "", 0);
     const char *bytes = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
     if (!bytes && !PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "column '%s': a str or None is wanted", c->name);
+        PyErr_Format(PyExc_TypeError, "column '%s': expected a str or None", c->name);
     return bytes && column_text(c, bytes, (size_t)length);
 }
 
-/* A list of str, or of lists of str. */
+/* Reads a list of str, or of lists of str. */
 static bool take_strings(struct table_column *c, PyObject *list, bool several)
 {
     for (Py_ssize_t row = 0; row < PyList_Size(list); row++) {
@@ -133,7 +134,7 @@ static bool take_strings(struct table_column *c, PyObject *list, bool several)
         if (!several && !take_string(c, item))
             return false;
         if (several && !PyList_Check(item))
-            return PyErr_Format(PyExc_TypeError, "column '%s': a list of lists is wanted", c->name), false;
+            return PyErr_Format(PyExc_TypeError, "column '%s': expected a list of lists", c->name), false;
         for (Py_ssize_t i = 0; several && i < PyList_Size(item); i++)
             if (!take_string(c, PyList_GetItem(item, i)))
                 return false;
@@ -143,7 +144,7 @@ static bool take_strings(struct table_column *c, PyObject *list, bool several)
     return true;
 }
 
-/* lengths: int32 [rows], or None: one entry a row. */
+/* Reads lengths: int32 [rows], or None: one entry per row. */
 static bool take_lengths(struct table_column *c, PyObject *lengths, int64_t rows)
 {
     const struct wanted wanted = {"lengths", NUMBER_I32, 1, {(Py_ssize_t)rows}, false};
@@ -179,7 +180,7 @@ static bool take_numbers(struct table_column *c, PyObject *array, PyObject *leng
 
 static const char *const cells[] = {"text", "tokens", "label", "word", "set", "numbers", NULL};
 
-/* (name, cell, of_example, width, data, lengths) */
+/* Reads a tuple (name, cell, of_example, width, data, lengths). */
 static bool take_column(struct table *table, PyObject *tuple)
 {
     const char *name, *cell;
@@ -190,14 +191,14 @@ static bool take_column(struct table *table, PyObject *tuple)
     while (cells[kind] && strcmp(cells[kind], cell)) kind++;
     if (!cells[kind] || width < 1)
         return PyErr_Format(PyExc_ValueError, "column '%s': no cell '%s' of width %d", name, cell, width), false;
-    struct table_column *c = column_add(table, name, (unroll_cell)kind, of_example, width);
-    if (!c || kind == UNROLL_CELL_NUMBERS)
+    struct table_column *c = column_add(table, name, (unroll_column_kind)kind, of_example, width);
+    if (!c || kind == UNROLL_COLUMN_NUMBERS)
         return c && take_numbers(c, data, lengths, table->rows);
     if (!PyList_Check(data) || PyList_Size(data) != table->rows)
-        return PyErr_Format(PyExc_ValueError, "column '%s': a list of %lld entries is wanted", name,
+        return PyErr_Format(PyExc_ValueError, "column '%s': expected a list of %lld entries", name,
                             (long long)table->rows),
                false;
-    return take_strings(c, data, kind == UNROLL_CELL_WORD || kind == UNROLL_CELL_SET);
+    return take_strings(c, data, kind == UNROLL_COLUMN_WORD || kind == UNROLL_COLUMN_SET);
 }
 
 static bool take_table(struct table *table, PyObject *frame, PyObject *columns, long long rows)
@@ -215,6 +216,7 @@ static bool take_table(struct table *table, PyObject *frame, PyObject *columns, 
     return true;
 }
 
+/* _of_table(frame, columns, rows, rows_are_steps, **fields) creates a data set from rows in memory. */
 PyObject *dataset_of_table(PyObject *type, PyObject *args, PyObject *keywords)
 {
     struct dataset_keywords kept = {NULL, NULL, NULL};
@@ -228,7 +230,7 @@ PyObject *dataset_of_table(PyObject *type, PyObject *args, PyObject *keywords)
     if (PyArg_ParseTuple(args, "OO!Li:_of_table", &frame, &PyList_Type, &columns, &rows, &rows_are_steps) &&
         dataset_config_take(keywords, &kept, &config) && take_table(&table, frame, columns, rows)) {
         Py_BEGIN_ALLOW_THREADS
-        status = unroll_data_callback(hand_rows, &table, rows_are_steps, &config, &dataset);
+        status = unroll_dataset_from_rows(hand_rows, &table, rows_are_steps, &config, &dataset);
         Py_END_ALLOW_THREADS
         made = status == UNROLL_OK ? dataset_wrap((PyTypeObject *)type, dataset) : raise_status(status);
     }

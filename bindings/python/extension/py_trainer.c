@@ -1,9 +1,9 @@
-/* Trainer: training on data as the command does it; what models are worth, answer and write. */
+/* Trainer: training on data as in the command; also evaluation, prediction and sampling. */
 #include "py_core.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* An evaluation as a dict. details: JSON or NULL; they are freed. */
+/* Returns an evaluation as a dict. details: JSON or NULL; freed here. */
 static PyObject *measured(const unroll_evaluation *e, char *details)
 {
     PyObject *found =
@@ -31,29 +31,29 @@ typedef struct trainer_object {
     PyObject_HEAD
     unroll_trainer *trainer;
     model_object *model;
-    PyObject *dataset, *validation, *test; /* which it reads; the last two may be NULL */
+    PyObject *dataset, *validation, *test; /* data sets in use; the last two may be NULL */
 } trainer_object;
 
 static const struct field config_fields[] = {
-#define C(member, kind) FIELD(unroll_train_config, member, kind)
-#define S(axis)         { "split_" #axis, FIELD_INT, offsetof(unroll_train_config, machine.split.axis), NULL }
+#define C(member, kind) FIELD(unroll_trainer_config, member, kind)
+#define S(axis)         { "split_" #axis, FIELD_INT, offsetof(unroll_trainer_config, machine.split.axis), NULL }
     C(task, FIELD_TEXT),
     C(batch, FIELD_INT),
     C(bptt, FIELD_INT),
     C(stateful, FIELD_INT),
-    {"optimizer", FIELD_TEXT, offsetof(unroll_train_config, rates.optimizer), NULL},
+    {"optimizer", FIELD_TEXT, offsetof(unroll_trainer_config, rates.optimizer), NULL},
     C(schedule, FIELD_TEXT),
     C(divide_by, FIELD_TEXT),
     C(sync, FIELD_TEXT),
     C(compress, FIELD_TEXT),
     C(arrivals, FIELD_TEXT),
     C(replay, FIELD_TEXT),
-    MACHINE_FIELD(unroll_train_config, workers, FIELD_INT),
+    MACHINE_FIELD(unroll_trainer_config, workers, FIELD_INT),
     S(batch),
     S(layer),
     S(hidden),
     S(time),
-    MACHINE_FIELD(unroll_train_config, sum, FIELD_TEXT),
+    MACHINE_FIELD(unroll_trainer_config, sum, FIELD_TEXT),
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
     C(accumulate, FIELD_INT),
@@ -64,7 +64,7 @@ static const struct field config_fields[] = {
     C(seed, FIELD_UNSIGNED),
     C(log_interval, FIELD_INT),
     C(new_hyperparameters, FIELD_INT),
-    MACHINE_FIELDS(unroll_train_config),
+    MACHINE_FIELDS(unroll_trainer_config),
 #undef C
 #undef S
 };
@@ -91,8 +91,8 @@ static const struct field progress_fields[] = {
 #undef P
 };
 
-/* Another optimizer brings its own rates, those that were not given. */
-static bool take_config(PyObject *keywords, unroll_train_config *config)
+/* Another optimizer has its own defaults for the rates that are not given. */
+static bool take_config(PyObject *keywords, unroll_trainer_config *config)
 {
     PyObject *optimizer = keywords ? PyDict_GetItemString(keywords, "optimizer") : NULL;
     const char *asked = optimizer && PyUnicode_Check(optimizer) ? PyUnicode_AsUTF8AndSize(optimizer, NULL) : NULL;
@@ -105,13 +105,33 @@ static bool take_config(PyObject *keywords, unroll_train_config *config)
         config->rates = unroll_hyperparameters_default(name);
     config->rates.clip = clip;
     memcpy(fields, config_fields, sizeof config_fields);
-    rates_fields(name, offsetof(unroll_train_config, rates), fields + CONFIG_FIELDS);
+    rates_fields(name, offsetof(unroll_trainer_config, rates), fields + CONFIG_FIELDS);
     bool taken = fields_take("a trainer", fields, keywords, config);
-    config->rates.optimizer = name; /* the library's own text */
+    config->rates.optimizer = name; /* the library's own string */
     return taken;
 }
 
-/* A share, a count or a Dataset out of the keywords: *data keeps the last. */
+/* Reads "groups:0.2", "groups:5", or "groups" for a fifth of them. */
+static bool groups_take(const char *name, PyObject *given, unroll_held_out *part)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(given, NULL);
+    if (!text)
+        return false;
+    const bool counted = strncmp(text, "groups:", 7) == 0;
+    const double number = counted ? PyOS_string_to_double(text + 7, NULL, NULL) : 0.2;
+    if (PyErr_Occurred() || (!counted && strcmp(text, "groups") != 0)) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: expected a share (0.1), a number of examples (500), 'groups:0.2' or a Dataset, not '%s'",
+                     name, text);
+        return false;
+    }
+    part->groups = 1;
+    part->share = number < 1 ? number : 0;
+    part->count = number < 1 ? 0 : (int64_t)number;
+    return true;
+}
+
+/* Removes a fraction, a count, groups or a Dataset from the keywords; *data keeps a reference to the Dataset. */
 static bool take_held_out(PyObject *keywords, const char *name, unroll_held_out *part, PyObject **data)
 {
     PyObject *given = keyword_take(keywords, name);
@@ -125,18 +145,20 @@ static bool take_held_out(PyObject *keywords, const char *name, unroll_held_out 
         part->data = ((dataset_object *)given)->dataset;
     } else if (PyFloat_Check(given)) {
         part->share = PyFloat_AsDouble(given);
+    } else if (PyUnicode_Check(given)) {
+        taken = groups_take(name, given, part);
     } else if (given != Py_None) {
         int count = 0;
         taken = PyIndex_Check(given) ? int_take(name, given, &count) : false;
         part->count = count;
         if (!taken && !PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "%s: a share (0.1), a number of examples (500) or a Dataset is wanted", name);
+            PyErr_Format(PyExc_TypeError, "%s: expected a share (0.1), a number of examples (500) or a Dataset", name);
     }
     Py_DECREF(given);
     return taken;
 }
 
-/* What of the keywords a trainer has while it is made, and then keeps. */
+/* Keyword values that a trainer needs while it is created, and keeps afterwards. */
 struct taken {
     PyObject *validation, *test, *options;
     struct view weights;
@@ -150,7 +172,7 @@ static void taken_end(struct taken *taken)
     view_release(&taken->weights);
 }
 
-static bool take_all(PyObject *keywords, const model_object *m, unroll_train_config *config, struct taken *taken)
+static bool take_all(PyObject *keywords, const model_object *m, unroll_trainer_config *config, struct taken *taken)
 {
     if (!take_held_out(keywords, "validation", &config->validation, &taken->validation) ||
         !take_held_out(keywords, "test", &config->test, &taken->test) ||
@@ -161,13 +183,14 @@ static bool take_all(PyObject *keywords, const model_object *m, unroll_train_con
     return take_config(keywords, config);
 }
 
-/* The ranks that mpirun started, this process among them; as long as the process lives. */
+/* The ranks started by mpirun, including this process; never closed. */
 static unroll_comm *ranks;
 
 static void close_ranks(void) { unroll_comm_close(ranks); }
 
-/* For trainers that are cut or have workers: whether they fit the ranks says the library. False with an exception. */
-static bool take_ranks(unroll_train_config *config, double timeout)
+/* For trainers with a mesh or workers; the library checks whether they fit the ranks. Returns false with an
+ * exception. */
+static bool take_ranks(unroll_trainer_config *config, double timeout)
 {
     const unroll_machine *m = &config->machine;
     const bool alone =
@@ -199,7 +222,7 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     return (PyObject *)self;
 }
 
-/* Seconds that a wait for another rank may last, of the first trainer that has ranks. */
+/* Reads the timeout for waits for other ranks, in seconds; that of the first trainer with ranks applies. */
 static bool take_timeout(PyObject *keywords, double *timeout)
 {
     PyObject *given = keyword_take(keywords, "timeout");
@@ -209,9 +232,10 @@ static bool take_timeout(PyObject *keywords, double *timeout)
     return !PyErr_Occurred();
 }
 
+/* Trainer(model, dataset, **fields) keeps references to both. */
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    unroll_train_config config = unroll_train_default();
+    unroll_trainer_config config = unroll_trainer_config_default();
     unroll_trainer *trainer = NULL;
     unroll_status status;
     struct taken taken = {0};
@@ -275,7 +299,7 @@ static PyObject *trainer_validate(PyObject *self, PyObject *unused)
 {
     trainer_object *t = (trainer_object *)self;
     unroll_status status;
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     (void)unused;
     UNLOCKED(&t->model->lock, status = unroll_trainer_validate(t->trainer, &found));
     return status == UNROLL_OK ? measured(&found, NULL) : raise_status(status);
@@ -285,7 +309,7 @@ static PyObject *trainer_test(PyObject *self, PyObject *unused)
 {
     trainer_object *t = (trainer_object *)self;
     unroll_status status;
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     char *details = NULL;
     (void)unused;
     UNLOCKED(&t->model->lock, status = unroll_trainer_test(t->trainer, &found, &details));
@@ -344,28 +368,28 @@ static PyObject *trainer_memory_estimate(PyObject *self, void *unused)
 static PyMethodDef trainer_methods[] = {
     {"step", trainer_step, METH_NOARGS, "One update: a dict, as `progress`."},
     {"validate", trainer_validate, METH_NOARGS,
-     "A dict of the loss of the validation part, the floor of a naive answer, and the task's metrics."},
+     "A dict of the loss of the validation part, a naive baseline, and the task's metrics."},
     {"test", trainer_test, METH_NOARGS,
-     "The same of the test part, with the weights as they are; details: what the task tells beside the metrics."},
-    {"save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all."},
-    {"load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come."},
+     "The same for the test part, with the current weights; details: further results of the task."},
+    {"save", trainer_save, METH_VARARGS, "save(directory): writes a checkpoint atomically."},
+    {"load", trainer_load, METH_VARARGS, "load(directory): loads a checkpoint; the next step continues from it."},
     {"meet_at", trainer_meet_at, METH_VARARGS,
-     "meet_at(step): workers that wait for nobody meet there, to validate or save; anew after each meeting."},
-    {"set_total_steps", trainer_set_total_steps, METH_VARARGS, "What schedules count on from now on."},
+     "meet_at(step): asynchronous workers synchronize at that step, to validate or save; call it again after each."},
+    {"set_total_steps", trainer_set_total_steps, METH_VARARGS, "Sets the number of steps for the schedule."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef trainer_members[] = {
-    {"rank", trainer_rank, NULL, "Which of the ranks this process is; 0 alone.", NULL},
+    {"rank", trainer_rank, NULL, "The rank of this process; 0 if it is the only one.", NULL},
     {"memory_estimate", trainer_memory_estimate, NULL, "Bytes of its plans.", NULL},
     {"progress", trainer_progress, NULL,
-     "Where it stands: a dict of step, epoch, loss, norm, learning_rate, items, item, steps_per_epoch, synced, "
+     "The current state: a dict of step, epoch, loss, norm, learning_rate, items, item, steps_per_epoch, synced, "
      "best_validation, best_step, since_best, met.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot trainer_slots[] = {
     {Py_tp_doc,
-     "Trainer(model, dataset, *, task=None, batch=32, bptt=64, optimizer='adam', ...): training as the command does it."},
+     "Trainer(model, dataset, *, task=None, batch=32, bptt=64, optimizer='adam', ...): training as in the command."},
     {Py_tp_new, trainer_new},
     {Py_tp_dealloc, trainer_dealloc},
     {Py_tp_traverse, trainer_traverse},
@@ -382,7 +406,7 @@ struct on {
     unroll_machine machine;
 };
 
-/* The model, the data set and the machine of a call. */
+/* Reads the model, the data set and the machine of a call. */
 static bool take_call(const char *what, const char *format, PyObject *args, PyObject *keywords, model_object **model,
                       const unroll_dataset **dataset, struct on *on)
 {
@@ -398,7 +422,7 @@ static bool take_call(const char *what, const char *format, PyObject *args, PyOb
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
     const unroll_dataset *dataset;
-    unroll_evaluation found;
+    unroll_evaluation found = {.size = sizeof found};
     unroll_status status;
     model_object *m;
     char *details = NULL;
@@ -406,11 +430,11 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
     (void)module;
     if (!take_call("an evaluation", "O!O!:evaluate", args, keywords, &m, &dataset, &on))
         return NULL;
-    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, dataset, &on.machine, &found, &details));
+    UNLOCKED(&m->lock, status = unroll_model_evaluate(m->model, dataset, &on.machine, &found, &details));
     return status == UNROLL_OK ? measured(&found, details) : raise_status(status);
 }
 
-/* Answers as one array of JSON. */
+/* Predictions as one JSON array. */
 struct answers {
     struct lines lines;
     bool failed;
@@ -424,6 +448,7 @@ static int add_answer(void *arg, const char *json, const char *line)
     return a->failed;
 }
 
+/* predict(model, dataset, **fields) returns a list of predictions, parsed from their JSON. */
 PyObject *predict(PyObject *module, PyObject *args, PyObject *keywords)
 {
     struct answers answers = {{NULL, 0, 0}, false};
@@ -435,7 +460,7 @@ PyObject *predict(PyObject *module, PyObject *args, PyObject *keywords)
     (void)module;
     if (!take_call("a prediction", "O!O!:predict", args, keywords, &m, &dataset, &on))
         return NULL;
-    UNLOCKED(&m->lock, status = unroll_predict(m->model, dataset, &on.machine, add_answer, &answers));
+    UNLOCKED(&m->lock, status = unroll_model_predict(m->model, dataset, &on.machine, add_answer, &answers));
     if (status != UNROLL_OK)
         raise_status(status);
     else if (answers.failed || !lines_add(&answers.lines, answers.lines.length ? "]" : "[]"))
@@ -446,17 +471,18 @@ PyObject *predict(PyObject *module, PyObject *args, PyObject *keywords)
     return list;
 }
 
+/* task_defaults(dataset, task=None, task_options=) returns a dict; the task defaults to the suggested one. */
 PyObject *task_defaults(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static const struct field fields[] = {
 #define D(member, kind) FIELD(unroll_task_defaults, member, kind)
-        D(batch, FIELD_INT),   D(bptt, FIELD_INT),      D(epochs, FIELD_DOUBLE),     D(learning_rate, FIELD_DOUBLE),
-        D(warmup, FIELD_LONG), D(schedule, FIELD_TEXT), D(validation, FIELD_DOUBLE), D(patience, FIELD_INT),
-        {NULL, 0, 0, NULL},
+        D(batch, FIELD_INT),    D(bptt, FIELD_INT),      D(epochs, FIELD_DOUBLE),     D(learning_rate, FIELD_DOUBLE),
+        D(warmup, FIELD_LONG),  D(schedule, FIELD_TEXT), D(validation, FIELD_DOUBLE), D(groups, FIELD_INT),
+        D(patience, FIELD_INT), {NULL, 0, 0, NULL},
 #undef D
     };
     unroll_task_defaults defaults = unroll_task_defaults_default();
-    unroll_spec spec = unroll_spec_auto();
+    unroll_model_config spec = unroll_model_config_auto();
     const char *task = NULL, *why = "", *text = NULL;
     PyObject *dataset, *kept, *given = NULL;
     unroll_status status;
@@ -468,7 +494,7 @@ PyObject *task_defaults(PyObject *module, PyObject *args, PyObject *keywords)
         const unroll_dataset *data = ((dataset_object *)dataset)->dataset;
         if (!task || !strcmp(task, "auto"))
             task = unroll_task_suggest(data, &why);
-        status = unroll_task_network(task, text, data, &spec, &defaults);
+        status = unroll_task_configure(task, text, data, &spec, &defaults);
         given = status == UNROLL_OK ? fields_give(fields, &defaults) : raise_status(status);
     }
     Py_XDECREF(kept);
@@ -491,7 +517,7 @@ static int keep(void *arg, const char *symbol) { return !lines_add(arg, symbol);
 
 PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    unroll_sample_config config = unroll_sample_default();
+    unroll_sample_config config = unroll_sample_config_default();
     struct lines w = {NULL, 0, 0};
     unroll_status status;
     PyObject *model;
@@ -500,7 +526,7 @@ PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords)
         !fields_take("a sample", sample_fields, keywords, &config))
         return NULL;
     model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock, status = unroll_sample(m->model, &config, keep, &w));
+    UNLOCKED(&m->lock, status = unroll_model_sample(m->model, &config, keep, &w));
     PyObject *text = status == UNROLL_OK ? PyUnicode_DecodeUTF8(w.text ? w.text : "", (Py_ssize_t)w.length, NULL)
                                          : raise_status(status);
     free(w.text);

@@ -1,5 +1,5 @@
-/* Arrays that come in: NumPy's, array.array, memoryview and whatever else has the buffer protocol; tensors
- * by DLPack. They are used where they lie. Not for arrays that we make: py_array.c. */
+/* Arrays as arguments: NumPy's, array.array, memoryview and other objects with the buffer protocol; tensors through
+ * DLPack. They are used in place. Arrays created here are in py_array.c. */
 #include "py_core.h"
 #include "dlpack.h"
 #include <string.h>
@@ -30,7 +30,7 @@ size_t number_size(enum number n) { return numbers[n].size; }
 const char *number_name(enum number n) { return numbers[n].name; }
 const char *number_format(enum number n) { return numbers[n].format; }
 
-/* Native formats of struct: "f", "@f", "=f" and "<f" are one thing here. */
+/* The native formats of struct "f", "@f", "=f" and "<f" are equivalent here. */
 static bool format_is(const char *format, Py_ssize_t size, enum number number)
 {
     if (!format)
@@ -48,7 +48,7 @@ static bool format_is(const char *format, Py_ssize_t size, enum number number)
 static bool refuse_number(const struct wanted *w, const char *got)
 {
     const char *name = number_name(w->number);
-    PyErr_Format(PyExc_TypeError, "%s: numbers of %s are wanted, not %s; fix: %s.astype('%s') of NumPy, .to(torch.%s)",
+    PyErr_Format(PyExc_TypeError, "%s: expected values of %s, not %s; fix: %s.astype('%s') of NumPy, .to(torch.%s)",
                  w->name, name, got, w->name, name, name);
     return false;
 }
@@ -64,7 +64,7 @@ static bool refuse_layout(const struct wanted *w)
 
 static bool refuse_readonly(const struct wanted *w)
 {
-    PyErr_Format(PyExc_ValueError, "%s: results are to be written there, but it is read-only", w->name);
+    PyErr_Format(PyExc_ValueError, "%s: results cannot be written to a read-only array", w->name);
     return false;
 }
 
@@ -90,7 +90,7 @@ bool view_fits(const struct wanted *w, const struct view *v)
         return true;
     PyObject *wanted = shape_text(w->rank, w->shape), *got = shape_text(v->rank, v->shape);
     if (wanted && got)
-        PyErr_Format(PyExc_ValueError, "%s: the shape %U is wanted, not %U", w->name, wanted, got);
+        PyErr_Format(PyExc_ValueError, "%s: expected the shape %U, not %U", w->name, wanted, got);
     Py_XDECREF(wanted);
     Py_XDECREF(got);
     return false;
@@ -98,12 +98,13 @@ bool view_fits(const struct wanted *w, const struct view *v)
 
 static bool refuse_rank(const struct wanted *w, int rank)
 {
-    PyErr_Format(PyExc_ValueError, "%s: the array has %d axes; at most %d are wanted", w->name, rank, AXES_MAX);
+    PyErr_Format(PyExc_ValueError, "%s: the array has %d axes, more than %d", w->name, rank, AXES_MAX);
     return false;
 }
 
 /* ---- the buffer protocol ------------------------------------------------------------------ */
 
+/* Takes an array by the buffer protocol; it must have the wanted type and C order. The view holds the buffer. */
 static bool take_buffer(PyObject *from, const struct wanted *w, struct view *v)
 {
     if (PyObject_GetBuffer(from, &v->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0)
@@ -126,7 +127,7 @@ static bool take_buffer(PyObject *from, const struct wanted *w, struct view *v)
 
 /* ---- DLPack ------------------------------------------------------------------------------- */
 
-/* Versioned where the maker knows versions. */
+/* Requests a versioned capsule if the producer supports it. */
 static PyObject *ask_for_capsule(PyObject *from)
 {
     PyObject *method = PyObject_GetAttrString(from, "__dlpack__");
@@ -145,7 +146,7 @@ static PyObject *ask_for_capsule(PyObject *from)
 bool pair_take(PyObject *pair, const char *name, int *first, int *second)
 {
     if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2)
-        return PyErr_Format(PyExc_TypeError, "%s: a pair of whole numbers is wanted", name), false;
+        return PyErr_Format(PyExc_TypeError, "%s: expected a pair of whole numbers", name), false;
     return int_take(name, PyTuple_GetItem(pair, 0), first) && int_take(name, PyTuple_GetItem(pair, 1), second);
 }
 
@@ -156,7 +157,7 @@ static bool on_cpu(PyObject *from, const struct wanted *w)
     bool parsed = device && pair_take(device, "__dlpack_device__", &type, &index);
     Py_XDECREF(device);
     if (parsed && type != DLPACK_CPU)
-        PyErr_Format(PyExc_ValueError, "%s: the array lies on another device (DLPack's type %d); fix: .cpu()", w->name,
+        PyErr_Format(PyExc_ValueError, "%s: the array is on another device (DLPack's type %d); fix: .cpu()", w->name,
                      type);
     return parsed && type == DLPACK_CPU;
 }
@@ -169,7 +170,7 @@ static const struct dlpack_tensor *open_capsule(PyObject *capsule, bool *readonl
         *readonly = (v->flags & DLPACK_READ_ONLY) != 0;
         if (v->version.major == 1)
             return &v->tensor;
-        PyErr_Format(PyExc_TypeError, "DLPack of version %u is not known here; 1 is", v->version.major);
+        PyErr_Format(PyExc_TypeError, "DLPack version %u is not supported; version 1 is", v->version.major);
         return NULL;
     }
     if (PyCapsule_IsValid(capsule, "dltensor"))
@@ -191,6 +192,7 @@ static bool tensor_is_contiguous(const struct dlpack_tensor *t)
     return true;
 }
 
+/* Takes a DLPack tensor; it must have the wanted type and C order. */
 static bool take_tensor(const struct dlpack_tensor *t, bool readonly, const struct wanted *w, struct view *v)
 {
     struct dlpack_dtype d = numbers[w->number].dtype;
@@ -213,9 +215,48 @@ static bool take_tensor(const struct dlpack_tensor *t, bool readonly, const stru
     return true;
 }
 
+/* Returns the functions of the object's type, or NULL; remembers those of the last type. */
+static const struct dlpack_exchange *exchange_of(PyObject *from)
+{
+    static PyTypeObject *type;
+    static const struct dlpack_exchange *found;
+    if (Py_TYPE(from) == type)
+        return found;
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(from), "__dlpack_c_exchange_api__");
+    PyErr_Clear();
+    const bool valid = capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api");
+    found = valid ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    if (found && found->version.major != 1)
+        found = NULL;
+    Py_XDECREF(capsule);
+    Py_XDECREF((PyObject *)type);
+    type = Py_TYPE(from);
+    Py_INCREF((PyObject *)type); /* so that no other type gets its address */
+    return found;
+}
+
+/* True for a tensor on the CPU that is described without the calls of Python, which take microseconds. Tensors with
+ * gradients are left to __dlpack__, which refuses them. */
+static bool describe(PyObject *from, struct dlpack_tensor *t)
+{
+    const struct dlpack_exchange *exchange = exchange_of(from);
+    PyObject *gradient = exchange ? PyObject_GetAttrString(from, "requires_grad") : NULL;
+    const bool fast =
+        gradient && PyObject_IsTrue(gradient) == 0 && exchange->describe(from, t) == 0 && t->device.type == DLPACK_CPU;
+    Py_XDECREF(gradient);
+    PyErr_Clear();
+    return fast;
+}
+
 static bool take_dlpack(PyObject *from, const struct wanted *w, struct view *v)
 {
     bool readonly;
+    struct dlpack_tensor fast;
+    if (describe(from, &fast)) {
+        Py_INCREF(from);
+        v->capsule = from; /* owns the memory */
+        return take_tensor(&fast, false, w, v);
+    }
     if (!on_cpu(from, w) || !(v->capsule = ask_for_capsule(from)))
         return false;
     const struct dlpack_tensor *tensor = open_capsule(v->capsule, &readonly);
@@ -226,9 +267,9 @@ static bool take_dlpack(PyObject *from, const struct wanted *w, struct view *v)
 
 static bool refuse_object(PyObject *from, const struct wanted *w)
 {
-    PyObject *type = PyType_GetName(Py_TYPE(from));
+    PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(from), "__name__");
     if (type)
-        PyErr_Format(PyExc_TypeError, "%s: an array of %s is wanted (buffer protocol or DLPack), not '%U'", w->name,
+        PyErr_Format(PyExc_TypeError, "%s: expected an array of %s (buffer protocol or DLPack), not '%U'", w->name,
                      number_name(w->number), type);
     Py_XDECREF(type);
     return false;

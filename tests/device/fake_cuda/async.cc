@@ -1,17 +1,18 @@
-/* Copies that end later than they begin, and barriers in shared memory that count them. A barrier's 64 bits:
- * 16 of a mark, 1 of the phase, 23 of bytes still to come (signed), 12 of arrivals still to come, 12 of all. */
+/* Asynchronous copies, and barriers in shared memory that count them. A barrier has 64 bits: 16 of a mark, 1 of the
+ * phase, 23 of pending bytes (signed), 12 of pending arrivals, 12 of all arrivals. */
 #include "shim.h"
 #include <cstring>
 
 struct store {
-    uintptr_t to, from; /* from 0: the bytes are here */
+    uintptr_t to, from; /* from 0: the bytes are stored here */
     unsigned bytes;
     uintptr_t barrier;
     fake_block *block;
     thread *by;
     char value[16];
     uint64_t order;
-    double arrives; /* by the clock */
+    double arrives; /* time on the clock */
+    uint64_t until; /* while it is held */
 };
 
 struct copy {
@@ -21,10 +22,10 @@ struct copy {
     int group;
 };
 
-static list<store *> under_way, unused;
-static list<copy> copies; /* not yet done */
+static list<store *> under_way, unused, held; /* held: disturbed, until a time or (0) the next store */
+static list<copy> copies;                     /* not completed */
 
-/* Not memcpy: ThreadSanitizer would take it for a store of the thread that runs. */
+/* Not memcpy: ThreadSanitizer would attribute the store to the running thread. */
 static void copy_bytes(uintptr_t to, const void *from, size_t bytes)
 {
     volatile uint32_t *t = (volatile uint32_t *)to;
@@ -105,7 +106,7 @@ static void keep(uintptr_t barrier, const struct state &s)
 
 static bool may_go_on(const thread *t) { return state_of((uintptr_t)t->mbarrier).phase != t->parity; }
 
-/* Arrivals and bytes are in: does the phase end? */
+/* Ends the phase if all arrivals and bytes are in. */
 static void settle(fake_block *b, uintptr_t barrier, struct state s)
 {
     run.polls = 0;
@@ -153,17 +154,38 @@ bool fake_mbarrier_done(uint64_t *barrier, unsigned parity)
     return done;
 }
 
-void fake_mbarrier_wait(uint64_t *barrier, unsigned parity, const char *file, int line)
+/* Suspends the thread until the phase ends; if the wait is limited, also when time passes. */
+static void sleep_at(uint64_t *barrier, unsigned parity, bool limited, const char *file, int line)
 {
     thread *t = current();
+    t->mbarrier = barrier;
+    t->parity = parity;
+    t->limited = limited;
+    t->next = t->block->mbarrier_waiting;
+    t->block->mbarrier_waiting = t;
+    wait_at(parity ? "an mbarrier, parity 1" : "an mbarrier, parity 0", file, line);
+}
+
+bool fake_mbarrier_try_wait(uint64_t *barrier, unsigned parity, const char *file, int line)
+{
+    if (parity > 1)
+        fake_fail("waits for parity %u at line %d: 0 or 1", parity, line);
+    bool done = fake_mbarrier_done(barrier, parity);
+    if (!done) {
+        sleep_at(barrier, parity, true, file, line);
+        done = fake_mbarrier_done(barrier, parity);
+    }
+    if (done)
+        clock_phase_seen((uintptr_t)barrier, parity);
+    return done;
+}
+
+void fake_mbarrier_wait(uint64_t *barrier, unsigned parity, const char *file, int line)
+{
     if (parity > 1)
         fake_fail("waits for parity %u at line %d: 0 or 1", parity, line);
     if (!fake_mbarrier_done(barrier, parity)) {
-        t->mbarrier = barrier;
-        t->parity = parity;
-        t->next = t->block->mbarrier_waiting;
-        t->block->mbarrier_waiting = t;
-        wait_at(parity ? "mbarrier_wait, parity 1" : "mbarrier_wait, parity 0", file, line);
+        sleep_at(barrier, parity, false, file, line);
         sees_after(barrier);
     }
     clock_phase_seen((uintptr_t)barrier, parity);
@@ -171,7 +193,7 @@ void fake_mbarrier_wait(uint64_t *barrier, unsigned parity, const char *file, in
 
 /* ---- stores that count at a barrier ------------------------------------------------------ */
 
-/* ThreadSanitizer sees the bytes written by nobody who is ordered after the thread that asked for it. */
+/* Reports the write to ThreadSanitizer as that of a fiber that is not ordered after the requesting thread. */
 static void tell_write(store *s, void *engine_at)
 {
     static void *engine;
@@ -192,7 +214,7 @@ static void tell_write(store *s, void *engine_at)
 static void deliver(store *s)
 {
     struct fake_thread *self = fake_current;
-    fake_current = s->by; /* for sentences */
+    fake_current = s->by; /* for error messages */
     block_of_shared(s->to, 4, "an asynchronous store's target");
     struct state state = state_of(s->barrier);
     if (state.bytes - (int)s->bytes <= -(1 << 20))
@@ -230,8 +252,21 @@ bool stores_under_way(const fake_block *b)
     return false;
 }
 
+void release_stores(uint64_t now)
+{
+    for (size_t i = 0; i < held.count;) {
+        if (held.at[i]->until > now) {
+            i++;
+            continue;
+        }
+        under_way.push(held.at[i]);
+        held.drop(i);
+    }
+}
+
 void async_reset(void)
 {
+    held.count = 0;
     while (under_way.count) unused.push(under_way.at[--under_way.count]);
     copies.count = 0;
 }
@@ -254,13 +289,22 @@ static void begin_store(store *s, uintptr_t last)
     s->by = current();
     s->arrives = clock_send(s->bytes);
     saw_before(&s->order);
+    const enum fake_disturbance what = disturbance_now((const void *)s->to);
+    if (what == FAKE_SWAP || what == FAKE_DELAY) {
+        s->until = what == FAKE_SWAP ? 0 : time_after(disturbance_delay());
+        held.push(s);
+        return;
+    }
+    if (what == FAKE_DROP)
+        return;
     if (late())
         under_way.push(s);
     else
         deliver(s);
+    release_stores(0);
 }
 
-/* Seen on an H100: without the attribute of clusters, st.async is an illegal instruction even within a block. */
+/* Observed on an H100: without the cluster attribute, st.async is an illegal instruction even within a block. */
 void fake_store_async(uintptr_t to, const void *value, unsigned bytes, uintptr_t barrier)
 {
     if (!current()->launch->clustered)

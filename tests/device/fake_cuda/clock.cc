@@ -1,18 +1,19 @@
-/* See clock.h. A thread's clock moves by what its words take; who waits for others goes on at the latest of their
- * times. What is asked for and comes later (loads of matrices, products, copies) is waited for by the word that needs
- * it. A pipe (shared memory, tensor cores, the port to L2) is filled between two barriers of a block from its first use
- * on: the second barrier is not before all of it is done, in whichever order the threads came. */
+/* Implements clock.h. A thread's clock advances by the cost of its operations; a thread that waits for others resumes
+ * at the latest of their times. Asynchronous operations (loads of matrices, products, copies) are waited for by the
+ * operation that needs them. A pipe (shared memory, tensor cores, the port to L2) is occupied between two barriers of a
+ * block from its first use on. The second barrier is not passed before all its work is done, in any order of the
+ * threads. */
 #include "clock.h"
-#include "device/cuda/cycles.h"
+#include "extensions/cuda/kernels/cycles.h"
 #include "shim.h"
 #include <cstring>
 #include <unordered_map>
 
 static bool on;
-static unsigned first_round, end_round, rounds; /* the last: begun */
+static unsigned first_round, end_round, rounds; /* rounds: begun so far */
 static double parts[CLOCK_PARTS], begins, ends;
 
-/* When a word in memory came to have its last values. */
+/* The times at which a word in memory got its last values. */
 struct history {
     struct {
         uint32_t value;
@@ -22,7 +23,7 @@ struct history {
 };
 static std::unordered_map<uintptr_t, history> written;
 static std::unordered_map<uintptr_t, double> phases[2]; /* of barriers in shared memory: when each parity ended */
-static std::unordered_map<uintptr_t, double> arrivals;  /* the latest of the phase that goes on */
+static std::unordered_map<uintptr_t, double> arrivals;  /* the latest in the current phase */
 
 void fake_clock_rounds(unsigned first, unsigned end) { first_round = first, end_round = end; }
 double fake_clock_taken(void) { return ends - begins; }
@@ -100,14 +101,14 @@ void fake_clock_loaded(unsigned which)
 
 /* ---- blocks and warps -------------------------------------------------------------------- */
 
-/* Of a gate: when its phase ends, as far as is known. */
+/* Records when the phase of a gate ends, as far as is known. */
 void clock_arrive(gate *g, unsigned phase)
 {
     if (on)
         g->latest[phase & 1] = later(g->latest[phase & 1], later(mine()->at, mine()->pending));
 }
 
-/* All have come; the pipes are done, and empty. */
+/* All threads have arrived; the pipes are finished and empty. */
 void clock_barrier_ends(gate *g, unsigned phase, fake_block *b)
 {
     if (!on)
@@ -133,7 +134,7 @@ void clock_fence(void)
         mine()->at += CYCLES_FENCE;
 }
 
-/* The lanes of a mask meet, t the last. */
+/* The lanes of a mask meet; t is the last. */
 double clock_of_lanes(const warp_gate *g)
 {
     double at = 0;
@@ -156,7 +157,7 @@ void clock_warp(const warp_gate *g, bool only_sync)
         set_lanes(g, clock_of_lanes(g) + (only_sync ? CYCLES_WARP : CYCLES_SHUFFLE));
 }
 
-/* The lanes ask for matrices, which the next product waits for. */
+/* The lanes load matrices, which the next product waits for. */
 void clock_matrices(const warp_gate *g, int count)
 {
     if (!on)
@@ -167,7 +168,7 @@ void clock_matrices(const warp_gate *g, int count)
     set_lanes(g, at + CYCLES_INSTRUCTION);
 }
 
-/* A product of 16 x 8 numbers: waits for its matrices and for the one before it of the same sums. */
+/* A product of 16 x 8 values. Waits for its matrices and for the previous product with the same sums. */
 void clock_mma(const warp_gate *g, const void *sums, double adds)
 {
     if (!on)
@@ -200,7 +201,7 @@ static void read_l2(double bytes)
     fill_pipe(&current()->block->pipe[PIPE_L2], mine()->at, bytes / (share < port ? share : port));
 }
 
-/* A store that others wait for: when they can find it. after_all: only after all stores before it. */
+/* A store that others wait for: records when it becomes visible. after_all: only after all earlier stores. */
 void clock_store(const void *word, uint32_t value, unsigned bytes, bool after_all)
 {
     if (!on)
@@ -218,7 +219,7 @@ void fake_clock_store(const uint32_t *flag, uint32_t value) { clock_store(flag, 
 
 void fake_clock_packet(const void *packet, const uint32_t words[4]) { clock_store(packet, words[0], 16, false); }
 
-/* This thread saw what it waited for in a word: the first value of which `reached` holds. */
+/* Returns when the awaited value became visible: the first value for which `reached` is true. */
 static double time_of(const void *word, bool (*reached)(uint32_t value, uint32_t with), uint32_t with)
 {
     auto found = written.find((uintptr_t)word);
@@ -253,8 +254,7 @@ void fake_clock_asks(int count)
     read_l2(16.0 * count);
 }
 
-/* Packets were asked for, and are loaded again and again, all of them at once, until none is empty: the last load
- * counts. */
+/* Requested packets are all loaded repeatedly until none is empty: the last load counts. */
 void fake_clock_packets(const void *const *packet, int count)
 {
     if (!on)
@@ -290,7 +290,7 @@ void clock_copies_done(void)
 
 /* ---- clusters ---------------------------------------------------------------------------- */
 
-/* A store into another block leaves in its turn; when it arrives. */
+/* Sends a store to another block when the port is free; returns its arrival. */
 double clock_send(unsigned bytes)
 {
     if (!on)

@@ -1,5 +1,6 @@
-/* The fake cuBLASLt: the products that driver.h lists, in plain loops on the fake driver's streams. Sums in double,
- * rounded once; operands of TF32 are rounded first. Strict: an algorithm serves the product it was found for. */
+/* The fake cuBLASLt: the products listed in driver.h, in plain loops on the fake driver's streams. Sums are in double
+ * and rounded once; TF32 operands are rounded first. Strict: an algorithm may only be used for the product it was found
+ * for. */
 #include "fake_driver.h"
 #include "gpu_host.h"
 #include <cstdio>
@@ -14,7 +15,7 @@ CUBLASLT_FUNCTIONS(DECLARE)
 #undef DECLARE
 #define ENTRY(name, suffix, arguments) (const void *)name,
 extern const void *const fake_cublaslt_functions[];
-const void *const fake_cublaslt_functions[] = {CUBLASLT_FUNCTIONS(ENTRY)}; /* all are here */
+const void *const fake_cublaslt_functions[] = {CUBLASLT_FUNCTIONS(ENTRY)}; /* all functions are present */
 
 struct lt_handle_st {
     int open;
@@ -37,7 +38,7 @@ struct lt_preference_st {
     uint32_t align[4];
 };
 
-/* What an algorithm is found for; its 64 bytes hold the mark, alignments, workspace and a sum over the rest. */
+/* What an algorithm is found for. Its 64 bytes store the mark, alignments, workspace and a checksum of the rest. */
 struct found {
     uint64_t mark, sum, workspace;
     uint32_t align[4];
@@ -178,7 +179,7 @@ static uint64_t sum_of(lt_desc d, const lt_layout *layouts)
     return sum;
 }
 
-/* NULL, or why these are no product. */
+/* Returns NULL, or why the shapes are not a product. */
 static const char *check_shapes(lt_desc d, const lt_layout *l)
 {
     uint64_t m = l[3]->rows, n = l[3]->columns;
@@ -250,7 +251,7 @@ struct product {
     void *at_e;
     uint64_t workspace, workspace_bytes;
 
-    /* op(X)[row, column], as wide floats. */
+    /* Returns op(X)[row, column] as floats. */
     std::vector<float> spread(const void *at, const lt_layout_st &l, int transpose, int batch) const
     {
         uint64_t rows = transpose ? l.columns : l.rows, columns = transpose ? l.rows : l.columns;
@@ -313,7 +314,7 @@ const char *product::check(void) const
     return wrong;
 }
 
-/* A real one uses its workspace: who else does at the same time sees it. */
+/* Writes to the workspace, as a real one does, so that concurrent use is detected. */
 static const char *work_on(const product &p)
 {
     const char *wrong = p.check();
@@ -349,7 +350,7 @@ int cublasLtMatmul(lt_handle, lt_desc d, const void *alpha, const void *a, lt_la
     const void *const at[4] = {a, b, c, e};
     found f;
     if (!algorithm)
-        WRONG("no algorithm: one would be chosen anew in each call");
+        WRONG("no algorithm: one would be chosen in every call");
     int status = check_algorithm(algorithm, d, layouts, at, workspace_bytes, &f);
     if (status)
         return status;

@@ -1,8 +1,8 @@
-/* The fake CUDA driver: one H200 or several, made of the host's memory and the kernels of this library. It is
- * stricter than a real one: what the documentation leaves undefined ends the process with a sentence.
- * Set by the environment: FAKE_CUDA_SEED (order of all that is not ordered), _SMS, _MEMORY (bytes), _DEVICES,
- * _CAPABILITY (90), _VERSION (13000), _FAIL=NAME:N:CODE, _ERRORS=return, _LEAKS=allow. Here: devices, contexts,
- * modules, launches; streams.cc: work; memory_of_device.cc: memory. */
+/* The fake CUDA driver: one or several H200, simulated with the host's memory and the kernels of this library. It is
+ * stricter than a real driver: undefined behavior ends the process with a message. Environment variables:
+ * FAKE_CUDA_SEED (order of everything that is unordered), _SMS, _MEMORY (bytes), _DEVICES, _CAPABILITY (90), _VERSION
+ * (13000), _FAIL=NAME:N:CODE, _DROP=N (the Nth packet is lost), _ERRORS=return, _LEAKS=allow. This file has devices,
+ * contexts, modules and launches; streams.cc has the work, memory_of_device.cc the memory. */
 #include "fake_driver.h"
 #include <cstdarg>
 #include <cstdio>
@@ -15,7 +15,7 @@
 
 enum { CU_NOT_INITIALIZED = 3, CU_INVALID_CONTEXT = 201, CU_COOPERATIVE_TOO_LARGE = 720 };
 
-/* A function of driver.h that the fake lacks is an error of the build. */
+/* A function of driver.h that the fake does not implement is a build error. */
 #define ENTRY(name, suffix, arguments) { #name, #name #suffix, (const void *)name##suffix, 0 },
 static struct {
     const char *name, *symbol;
@@ -26,7 +26,7 @@ static struct {
 static std::recursive_mutex lock;
 static bool initialized;
 static cu_result lost;
-static std::map<std::string, long> &leaks = *new std::map<std::string, long>; /* outlives the process's end */
+static std::map<std::string, long> &leaks = *new std::map<std::string, long>; /* never destroyed: needed at exit */
 static thread_local std::vector<cu_context> current_contexts;
 
 struct cu_context_st {
@@ -74,7 +74,9 @@ cu_result fake_misuse(cu_result code, const char *function, const char *format, 
     return code;
 }
 
-/* NAME:N:CODE */
+cu_result fake_lose(cu_result code) { return lost = code; }
+
+/* Parses NAME:N:CODE. */
 static cu_result injected(const char *name, long calls)
 {
     const char *fail = getenv("FAKE_CUDA_FAIL"), *colon = fail ? strchr(fail, ':') : NULL;
@@ -100,7 +102,7 @@ fake_call::fake_call(const char *function, bool needs_context) : lock(::lock), r
         refused = lost;
 }
 
-/* How often a function of the driver was called: for tests. */
+/* Returns how often a function of the driver was called, for tests. */
 EXPORT long fake_cuda_calls(const char *name)
 {
     for (auto &f : functions)
@@ -130,8 +132,8 @@ __attribute__((destructor)) static void report_leaks(void)
 
 /* ---- the driver, devices ------------------------------------------------------------------ */
 
-/* With FAKE_CUDA_MIG=N the GPU is divided into so many instances, a seventh each, of which a process sees one: that
- * whose name ends like what CUDA_VISIBLE_DEVICES says, or the first. */
+/* With FAKE_CUDA_MIG=N the GPU is divided into N instances of a seventh each. A process can use one: the one whose name
+ * ends like CUDA_VISIBLE_DEVICES, or the first. */
 static bool is_divided(void) { return fake_setting("MIG", 0) > 0; }
 static int devices(void)
 {
@@ -154,6 +156,7 @@ cu_result cuInit(unsigned flags)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags are 0");
     initialized = true;
     fake_seed((uint64_t)fake_setting("SEED", 1));
+    fake_disturb(FAKE_DROP, (unsigned)fake_setting("DROP", 0), 0);
     return devices() ? 0 : CU_NO_DEVICE;
 }
 
@@ -201,7 +204,7 @@ cu_result cuDeviceGetName(char *name, int size, cu_device device)
     return check_device(device);
 }
 
-/* face0000-0000-0000-0000-00000000000N */
+/* Returns face0000-0000-0000-0000-00000000000N. */
 cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device)
 {
     CALL_WITHOUT_CONTEXT();
@@ -210,7 +213,7 @@ cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device)
     return check_device(device);
 }
 
-/* Of an H200 SXM (compute capability 9.0). */
+/* Attributes of an H200 SXM (compute capability 9.0). */
 static int attribute_of(enum cu_device_attribute which)
 {
     switch (which) {
@@ -288,14 +291,14 @@ int fake_current_device(void) { return current_contexts.empty() ? -1 : current_c
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
-/* A cubin, PTX, or a text that begins with "fake kernels"; they all mean the kernels of this library. */
+/* True for a cubin, PTX, or a text that begins with "fake kernels"; all stand for the kernels of this library. */
 static bool is_image(const void *image)
 {
     return memcmp(image, "\177ELF", 4) == 0 || memcmp(image, "//", 2) == 0 || memcmp(image, ".ver", 4) == 0 ||
            strncmp((const char *)image, "fake kernels", 12) == 0;
 }
 
-/* So does a fatbin, if it has code for this GPU: as nvcc 13 lays it out, a head and pieces, each with its own head. */
+/* A fatbin with code for this GPU, too, in the layout of nvcc 13: a header and pieces with headers of their own. */
 struct fatbin {
     uint32_t mark;
     uint16_t version, head;
@@ -356,7 +359,7 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module, const cha
     return 0;
 }
 
-/* What a compiler may have used at most, within the launch bounds. */
+/* Returns the most registers that a compiler may use within the launch bounds. */
 static int registers_of(const struct fake_kernel *k)
 {
     unsigned max = 65536 / (k->threads * (k->blocks ? k->blocks : 1)) & ~7u;
@@ -407,7 +410,7 @@ cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cu_function f
     return 0;
 }
 
-/* What a launch asks for beyond its grid. */
+/* Attributes of a launch. */
 struct wishes {
     struct fake_index cluster;
     bool cooperative, clustered;
@@ -428,13 +431,13 @@ static cu_result read_attributes(const struct cu_launch *l, struct wishes *w)
     return 0;
 }
 
-/* sm_120 has no larger ones than all GPUs. */
+/* sm_120 supports only the sizes that all GPUs support. */
 static unsigned largest_cluster(const gpu_kernel_handle *f)
 {
     return f->large_clusters && fake_setting("CAPABILITY", 90) < 110 ? 16 : 8;
 }
 
-/* Clusters lie in one GPC; 132 processors are two GPCs of 18 and six of 16. */
+/* A cluster runs in one GPC. 132 multiprocessors are two GPCs of 18 and six of 16. */
 static int clusters_at_once(const gpu_kernel_handle *f, const struct cu_launch *l, unsigned size)
 {
     int threads = (int)(l->block_x * l->block_y * l->block_z), each = blocks_per_processor(f, threads, l->shared_bytes);
@@ -517,6 +520,7 @@ static const char *do_launch(launch &x)
     return text.c_str();
 }
 
+/* Checks the launch and its attributes, copies the argument, and enqueues the kernel on its stream. */
 cu_result cuLaunchKernelEx(const struct cu_launch *l, cu_function f, void **arguments, void **extra)
 {
     CALL();

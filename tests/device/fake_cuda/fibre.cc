@@ -1,4 +1,4 @@
-/* Fibres for x86-64 and 64-bit ARM: the registers that a call keeps are pushed, the stack pointer changes. */
+/* Fibers for x86-64 and 64-bit ARM: pushes the callee-saved registers and switches the stack pointer. */
 #include "fibre.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ asm(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, @functio
     "    movq %rsi, %rsp\n"
     "    popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n"
     "    ret\n");
-enum { SAVED_WORDS = 8, RETURN_WORD = 6 }; /* the last keeps calls aligned */
+enum { SAVED_WORDS = 8, RETURN_WORD = 6 }; /* the last one aligns calls */
 #elif defined __aarch64__
 asm(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, %function\n"
     "fake_switch:\n"
@@ -72,6 +72,6 @@ void fibre_switch(struct fibre *from, struct fibre *to)
         abort();
     }
     if (under_tsan())
-        __tsan_switch_to_fiber(to->tsan, 1); /* 1: a switch orders nothing */
+        __tsan_switch_to_fiber(to->tsan, 1); /* 1: a switch does not order memory accesses */
     fake_switch(&from->at, to->at);
 }

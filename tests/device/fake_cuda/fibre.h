@@ -1,14 +1,14 @@
-/* Fibres: stacks that one thread of the process switches between. Not a scheduler (runtime.cc). */
+/* Fibers: stacks that one thread of the process switches between. The scheduler is in runtime.cc. */
 #ifndef FAKE_CUDA_FIBRE_H
 #define FAKE_CUDA_FIBRE_H
 
 struct fibre {
-    void *at;    /* its stack pointer, while it does not run */
+    void *at;    /* its stack pointer while it is suspended */
     char *stack; /* its low end */
-    void *tsan;  /* what ThreadSanitizer knows it as */
+    void *tsan;  /* ThreadSanitizer's handle */
 };
 
-/* On its own stack it calls f, which never returns. */
+/* Creates a fiber that calls f, which never returns, on its own stack. */
 struct fibre *fibre_new(void (*f)(void));
 void fibre_switch(struct fibre *from, struct fibre *to);
 struct fibre *fibre_of_caller(void); /* for the thread's own stack */
@@ -21,7 +21,7 @@ WEAK void *__tsan_create_fiber(unsigned flags);
 WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 WEAK void __tsan_acquire(void *);
 WEAK void __tsan_release(void *);
-WEAK void __tsan_read_range(void *, long); /* as g++ declares them by itself, in some modes */
+WEAK void __tsan_read_range(void *, long); /* declared as g++ does in some modes */
 WEAK void __tsan_write_range(void *, long);
 WEAK void __asan_init(void);
 #undef WEAK

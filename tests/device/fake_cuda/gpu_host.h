@@ -1,5 +1,5 @@
-/* The words of src/device/cuda/gpu.cuh for the host: what nvcc knows by itself, too. The work is in runtime.h,
- * warp functions in warp.cc. Included by gpu.cuh alone. */
+/* The primitives of extensions/cuda/kernels/gpu.cuh for the host, and nvcc's built-ins. Implemented in runtime.h; warp
+ * functions in warp.cc. Included by gpu.cuh only. */
 #ifndef FAKE_CUDA_GPU_HOST_H
 #define FAKE_CUDA_GPU_HOST_H
 #include "clock.h"
@@ -99,7 +99,7 @@ template <typename T> GPU_CODE T __ldcg(const T *p) { return *p; }
 template <typename T> GPU_CODE T load_once(const T *p) { return *p; }
 template <typename T> GPU_CODE T load_shared_by_grid(const T *p) { return *p; }
 
-/* Integers alone: sums of floats in any order have no fixed bits. */
+/* Integers only: sums of floats in any order have no fixed bits. */
 template <typename T> GPU_CODE T atomicAdd(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
 {
     T before = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
@@ -149,7 +149,7 @@ template <typename T> GPU_CODE T fake_shuffled(unsigned mask, T v, int from, con
     memcpy(&v, &s.result, sizeof v);
     return v;
 }
-/* From lane `at` of this lane's group of `width`; out of the group: its own. */
+/* Reads lane `at` of this lane's group of `width`; outside of the group, returns the lane's own value. */
 template <typename T> GPU_CODE T fake_shuffle_to(unsigned mask, T v, int at, int width, const char *file, int line)
 {
     int lane = fake_current->lane, first = lane & ~(width - 1);
@@ -180,7 +180,7 @@ GPU_CODE unsigned __ballot_sync(unsigned mask, int holds, SITE)
 GPU_CODE int __any_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) != 0; }
 GPU_CODE int __all_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) == mask; }
 
-/* ---- numbers ----------------------------------------------------------------------------- */
+/* ---- number formats ---------------------------------------------------------------------- */
 
 GPU_CODE uint16_t to_bf16(float a)
 {
@@ -196,7 +196,7 @@ GPU_CODE uint16_t to_fp16(float a)
     uint32_t x = __float_as_uint(a), sign = x >> 16 & 0x8000, m = x & 0x7fffffff;
     if (m > 0x7f800000)
         return 0x7fff;
-    if (m >= 0x477ff000) /* 65520: to infinity */
+    if (m >= 0x477ff000) /* 65520: rounds to infinity */
         return sign | 0x7c00;
     if (m < 0x38800000) /* below 2^-14: in units of 2^-24 */
         return sign | (__float_as_uint(__uint_as_float(m) + 0.5f) - 0x3f000000);
@@ -301,9 +301,12 @@ GPU_CODE void store_packet(void *p, uint4 v)
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
     if ((uintptr_t)p % 16)
         fake_fail("a packet at %p is not aligned to 16 bytes", p);
+    if (v.x != ~0u && fake_hold_packet(p, words))
+        return;
     for (int i = 0; i < 4; i++) __atomic_store_n(w + i, words[i], __ATOMIC_RELAXED);
     fake_clock_packet(p, words);
     fake_packets_changed();
+    fake_packet_stored();
 }
 template <int N, int STEP, int COUNT>
 GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
@@ -313,20 +316,16 @@ GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32
     fake_clock_asks(__builtin_popcount(wanted & ((1u << COUNT) - 1)));
 }
 template <int N, int STEP, int COUNT>
-GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted, SITE)
+GPU_CODE void clock_packets(const unsigned char *at, uint32_t beside, uint32_t wanted)
 {
     const void *p[COUNT];
-    for (int i = 0; i < COUNT;) {
-        p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * beside : NULL;
-        if (is_empty(v[i]))
-            v[i] = load_packet(p[i]);
-        if (is_empty(v[i]))
-            fake_poll(file, line);
-        else
-            i++;
-    }
+    for (int i = 0; i < COUNT; i++) p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * beside : NULL;
     fake_clock_packets(p, COUNT);
 }
+GPU_CODE void poll_again(SITE) { fake_poll(file, line); }
+
+GPU_CODE uint32_t milliseconds(void) { return fake_milliseconds(); }
+[[noreturn]] GPU_CODE void stop_kernel(void) { fake_stop(); }
 
 GPU_CODE void fence_gpu(void) { fake_fence(); }
 GPU_CODE uint32_t kept(uint32_t a) { return a; }
@@ -366,8 +365,7 @@ GPU_CODE void mbarrier_arrive_expect(mbarrier *b, unsigned n) { fake_mbarrier_ar
 GPU_CODE void mbarrier_arrive_remote(shared_address b) { fake_mbarrier_arrive(b, 0); }
 GPU_CODE bool mbarrier_try_wait(mbarrier *b, unsigned parity, SITE)
 {
-    fake_poll(file, line);
-    return fake_mbarrier_done(b, parity);
+    return fake_mbarrier_try_wait(b, parity, file, line);
 }
 GPU_CODE void mbarrier_wait(mbarrier *b, unsigned parity, SITE) { fake_mbarrier_wait(b, parity, file, line); }
 

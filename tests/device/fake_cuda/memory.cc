@@ -1,4 +1,4 @@
-/* Shared memory of blocks: poisoned with NaN, between pages that nobody may touch and bytes that must stay. */
+/* Shared memory of blocks: filled with NaN, between inaccessible pages, and with guard bytes that must not change. */
 #include "shim.h"
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A region: a page to fault at, SHARED arrays from its start, the dynamic part at its end, another such page. */
+/* A region: an inaccessible page, SHARED arrays, the dynamic part at its end, another inaccessible page. */
 enum { REGION = 288 << 10, PAGE = 64 << 10, STATIC_MAX = 48 << 10, POISON = 0xff, BETWEEN = 0xa5, GAP = 64 };
 
 static std::vector<char *> free_regions, used_regions;
@@ -17,10 +17,10 @@ struct array {
     size_t at, bytes;
 };
 enum { ARRAYS = 64 };
-static array arrays[ARRAYS]; /* of the launch: the same places in all blocks */
+static array arrays[ARRAYS]; /* of the launch, at the same offsets in all blocks */
 static size_t array_count, arrays_end;
 
-/* The kernel's own call: ThreadSanitizer takes the C library's for a store to all of it. */
+/* A direct system call: ThreadSanitizer treats the C library's as a store to all of it. */
 static char *pages(size_t bytes, int access)
 {
     long p = syscall(SYS_mmap, NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
@@ -45,7 +45,7 @@ void *memory_for_ever(size_t bytes)
     return at - bytes;
 }
 
-/* Not memset: ThreadSanitizer would take it for a store of the program. */
+/* Not memset: ThreadSanitizer would attribute the store to the program. */
 void fill(void *p, int byte, size_t bytes)
 {
     volatile char *at = (volatile char *)p;
@@ -91,24 +91,24 @@ void block_memory_check(fake_block *b)
         if (stores_under_way(b))
             fake_fail("its block ends while stores to its shared memory are under way; fix: wait for them");
         const char *end = b->shared + run.launch->shared;
-        check_between(end, b->region + REGION, "behind");
+        check_between(end, b->region + REGION, "after");
         check_between(b->shared - GAP, b->shared, "before");
         size_t at = 0;
         for (size_t i = 0; i < array_count; i++) {
-            check_between(b->region + at, b->region + arrays[i].at, "behind an array of");
+            check_between(b->region + at, b->region + arrays[i].at, "after an array of");
             at = arrays[i].at + arrays[i].bytes;
         }
     }
 }
 
-/* A block has ended: others of its cluster must not touch its memory. */
+/* Called when a block ends: other blocks of its cluster must not access its memory afterwards. */
 void block_memory_end(fake_block *b)
 {
     if (!b->region)
         return;
     if (b->cluster->blocks.size() > 1)
         mprotect(b->region, REGION, PROT_NONE);
-    if (!under_tsan()) { /* there, another block is another memory */
+    if (!under_tsan()) { /* with ThreadSanitizer, every block has other memory */
         if (b->cluster->blocks.size() == 1)
             free_regions.push_back(b->region), used_regions.pop_back();
     }
@@ -127,6 +127,7 @@ void memory_of_launch_end(void)
 
 void *fake_dynamic_shared(void) { return current()->block->shared; }
 
+/* Returns a SHARED array in the region of the current block; its first use reserves it in all blocks. */
 void *fake_shared(const void *key, size_t bytes)
 {
     fake_block *b = current()->block;

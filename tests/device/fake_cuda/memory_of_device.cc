@@ -1,5 +1,5 @@
-/* The fake driver's memory: each piece between pages that fault, poisoned with NaN, out of reach while no work is
- * done, never used again once freed. Copies check both ends. */
+/* The fake driver's memory: every allocation is between inaccessible pages, filled with NaN, inaccessible while no work
+ * is done, and never reused once freed. Copies check both ends. */
 #include "fake_driver.h"
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +18,7 @@ struct piece {
 static std::map<uint64_t, piece> &device = *new std::map<uint64_t, piece>; /* by address */
 static std::map<uint64_t, uint64_t> &pinned = *new std::map<uint64_t, uint64_t>;
 static uint64_t taken;
+static int mapped; /* pieces of pinned memory that kernels write; they may stay until the process ends */
 
 enum { LARGE = 2 << 20, SMALL = 1 << 20, BEHIND = 0xa5, POISON = 0xff };
 static const uint64_t POISON_MAX = 1 << 30;
@@ -55,15 +56,15 @@ bool fake_is_pinned(const void *at, uint64_t bytes)
     return (uint64_t)at + bytes <= after->first + after->second;
 }
 
-/* Is the page of that address one of the process? */
+/* True if the process has mapped the page of that address. */
 static bool is_mapped(uint64_t at)
 {
     unsigned char in;
     return mincore((void *)(at & ~(uint64_t)0xfff), 1, &in) == 0;
 }
 
-/* A word may be two numbers of 32 bits, or one and padding, in which the stack left half an address: those that look
- * like an address in the upper part of the process's space and are one are taken for it, unless the lower half is
+/* A 64-bit word may be two 32-bit values, or one and padding with half of an old address from the stack. A word counts
+ * as a host pointer if it is a mapped address in the upper part of the address space and its lower half is not
  * small. */
 const char *fake_check_pointers(const void *args, size_t bytes)
 {
@@ -100,20 +101,20 @@ cu_result cuMemGetInfo_v2(size_t *available, size_t *total)
     return 0;
 }
 
-/* Pages of a large piece are large ones: their access changes with all work that is done. */
+/* Large allocations have large pages, because their access rights change with all work. */
 static char *pages(uint64_t bytes, uint64_t page)
 {
     long map =
         syscall(SYS_mmap, NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
     if (map == -1)
         return NULL;
-    char *first = (char *)(((uint64_t)map + page) & ~(page - 1)); /* a page at least on both sides */
+    char *first = (char *)(((uint64_t)map + page) & ~(page - 1)); /* at least a page on both sides */
     if (page > 4096)
         madvise(first, bytes, MADV_HUGEPAGE);
     return first;
 }
 
-/* Ends where a page ends, but begins at a multiple of 256, as real ones do. */
+/* Allocations end at the end of a page and, like real ones, begin at a multiple of 256. */
 cu_result cuMemAlloc_v2(cu_ptr *at, size_t bytes)
 {
     CALL();
@@ -146,10 +147,11 @@ static bool written_behind(uint64_t at, const piece &p)
     return false;
 }
 
+/* Frees device memory after all work; reports writes beyond its end. */
 cu_result cuMemFree_v2(cu_ptr at)
 {
     CALL();
-    cu_result result = fake_finish_all(); /* it waits for the device */
+    cu_result result = fake_finish_all(); /* waits for the device */
     if (result)
         return result;
     auto d = device.find(at);
@@ -161,7 +163,7 @@ cu_result cuMemFree_v2(cu_ptr at)
     madvise(d->second.first, d->second.mapped, MADV_DONTNEED);
     d->second.freed = true;
     taken -= d->second.bytes;
-    return beyond ? fake_misuse(CU_ILLEGAL_ADDRESS, __func__, "a kernel wrote behind a piece of %zu bytes",
+    return beyond ? fake_misuse(CU_ILLEGAL_ADDRESS, __func__, "a kernel wrote past the end of a piece of %zu bytes",
                                 (size_t)d->second.bytes)
                   : 0;
 }
@@ -175,6 +177,7 @@ cu_result cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
         return CU_OUT_OF_MEMORY;
     memset(*at, POISON, bytes);
     pinned[(uint64_t)*at] = bytes;
+    mapped += (flags & CU_HOST_MAPPED) != 0;
     return 0;
 }
 
@@ -193,7 +196,7 @@ cu_result cuMemFreeHost(void *at)
 void fake_memory_report(void)
 {
     for (auto &d : device) fake_count("pieces of device memory not freed", !d.second.freed);
-    fake_count("pieces of pinned memory not freed", (int)pinned.size());
+    fake_count("pieces of pinned memory not freed", (int)pinned.size() - mapped);
 }
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -224,7 +227,7 @@ cu_result cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t bytes, cu_str
         return fake_submit(stream, __func__, [=] { return copy_checked((void *)to, from, bytes, to); });
     if (fake_capturing(stream))
         return fake_misuse(CU_INVALID_VALUE, __func__, "captures a copy from memory that is not pinned");
-    std::string staged((const char *)from, bytes); /* the caller may use it again at once */
+    std::string staged((const char *)from, bytes); /* the caller may reuse the buffer immediately */
     return fake_submit(stream, __func__, [=] { return copy_checked((void *)to, staged.data(), bytes, to); });
 }
 
@@ -238,7 +241,7 @@ cu_result cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t bytes, cu_stream st
     if (!is_pinned && fake_capturing(stream))
         return fake_misuse(CU_INVALID_VALUE, __func__, "captures a copy to memory that is not pinned");
     cu_result result = fake_submit(stream, __func__, [=] { return copy_checked(to, (const void *)from, bytes, from); });
-    return result || is_pinned ? result : cuStreamSynchronize(stream); /* a real one waits, too */
+    return result || is_pinned ? result : cuStreamSynchronize(stream); /* as a real driver does */
 }
 
 cu_result cuMemcpyDtoDAsync_v2(cu_ptr to, cu_ptr from, size_t bytes, cu_stream stream)

@@ -1,8 +1,8 @@
-/* The fake NCCL: ranks that are processes exchange files in a directory that the id of their group names. An operation
- * is work on a stream of the fake driver that waits for its peers, strictly: a message waits for its receiver, and
- * whoever comes to an operation with another kind, type or count than the others ends with a sentence.
- * FAKE_CUDA_NCCL_VERSION (22703) and FAKE_CUDA_NCCL_STALLS=N (the Nth operation of a process does not end),
- * FAKE_CUDA_NCCL_LOSES=N (likewise, and meets an error of the network) are of the environment. */
+/* The fake NCCL: ranks, which are processes, exchange files in a directory named by the group's id. An operation is
+ * work on a stream of the fake driver that waits for its peers. It is strict: a message waits for its receiver, and an
+ * operation whose kind, type or count differs between ranks ends the process with a message. Environment variables:
+ * FAKE_CUDA_NCCL_VERSION (22703), FAKE_CUDA_NCCL_STALLS=N (the Nth operation of a process never ends),
+ * FAKE_CUDA_NCCL_LOSES=N (the same, with a network error). */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,21 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
-#include "fake_driver.h" /* last: its `fail` is a word of <fstream>, too */
+#include "fake_driver.h" /* last: its `fail` is also a name in <fstream> */
 
 #define DECLARE(name, suffix, arguments) EXPORT int name arguments;
 NCCL_FUNCTIONS(DECLARE)
 #undef DECLARE
 #define ENTRY(name, suffix, arguments) (const void *)name,
 extern const void *const fake_nccl_functions[];
-const void *const fake_nccl_functions[] = {NCCL_FUNCTIONS(ENTRY)}; /* all are here */
+const void *const fake_nccl_functions[] = {NCCL_FUNCTIONS(ENTRY)}; /* all functions are present */
 
 struct nccl_comm_st {
     std::string folder;
     int rank, ranks, error, polls;
     bool joined, aborted, stalls, captured;
-    uint64_t sums, messages[2]; /* begun so far: collectives; messages to and from the other */
-    bool busy;                  /* an operation began and is not done */
+    uint64_t sums, messages[2]; /* number of collectives, and of messages to and from the peer, so far */
+    bool busy;                  /* an operation is in progress */
 };
 static std::string last_error;
 
@@ -67,7 +67,7 @@ static std::string read_file(const std::string &path)
     return text.str();
 }
 
-/* At once: nobody sees a part of it. */
+/* Writes atomically, so that no part of a file is visible. */
 static void write_file(const std::string &path, const std::string &text)
 {
     std::string part = path + ".part";
@@ -130,7 +130,7 @@ static void look_for_others(nccl_comm c)
 
 int ncclCommGetAsyncError(nccl_comm c, int *error)
 {
-    enum { POLLS = 2 }; /* how long a call goes on in the background */
+    enum { POLLS = 2 }; /* polls during which a call stays in the background */
     if (!c)
         WRONG("no communicator");
     if (!c->joined)
@@ -149,7 +149,7 @@ int ncclCommFinalize(nccl_comm c)
     return c->error = NCCL_IN_PROGRESS;
 }
 
-/* The last to leave removes the folder. */
+/* The last rank to leave removes the folder. */
 static int leave(nccl_comm c)
 {
     bool last = true;
@@ -173,8 +173,8 @@ int ncclCommDestroy(nccl_comm c)
     return result;
 }
 
-/* What it has on streams ends, and does nothing. It stays, for that to see. Graphs that hold its operations keep it:
- * the real one would wait for them for ever. */
+/* Ends the communicator's pending operations without effect. It is not freed, because they still refer to it, as do
+ * graphs with its operations; a real NCCL would wait for these forever. */
 int ncclCommAbort(nccl_comm c)
 {
     if (!c)
@@ -187,7 +187,7 @@ int ncclCommAbort(nccl_comm c)
 
 /* ---- operations --------------------------------------------------------------------------- */
 
-/* What a rank brings to an operation. */
+/* Arguments of a rank for an operation. */
 struct wish {
     const char *kind;
     nccl_comm comm;
@@ -195,8 +195,8 @@ struct wish {
     char *to;
     uint64_t count;
     int type;
-    std::string mine;               /* its file, once it began */
-    std::vector<std::string> files; /* of all ranks of a collective */
+    std::string mine;               /* its file, after it has begun */
+    std::vector<std::string> files; /* the files of all ranks of a collective */
     std::string words(void) const
     {
         return std::string(kind) + " " + std::to_string(count) + " " + std::to_string(type);
@@ -218,7 +218,7 @@ static void begin_alone(struct wish &w)
 
 static std::string numbers_of(const struct wish &w) { return w.words() + "\n" + std::string(w.from, w.bytes()); }
 
-/* Of what a file holds the numbers, if it is of the same operation. */
+/* Finds the values in a file. Returns an error if the file is of another operation. */
 static const char *numbers_in(const struct wish &w, const std::string &file, const char **numbers)
 {
     static std::string text;
@@ -245,7 +245,7 @@ static bool all_are_here(struct wish &w)
         for (int i = 0; i < w.comm->ranks; i++) w.files.push_back(file_of_sum(w, number, i));
         w.mine = w.files[(size_t)w.comm->rank];
         write_file(w.mine, numbers_of(w));
-        if (number > 0) /* whoever is here has read the one before */
+        if (number > 0) /* ranks that have arrived have read the previous one */
             w.files.push_back(file_of_sum(w, number - 1, w.comm->rank));
     }
     for (int i = 0; i < w.comm->ranks; i++)
@@ -259,6 +259,7 @@ template <typename real> static void add_numbers(char *to, const char *from, uin
     for (uint64_t i = 0; i < count; i++) ((real *)to)[i] += ((const real *)from)[i];
 }
 
+/* Gathers or adds the numbers of all ranks into w.to; returns an error message or NULL. */
 static const char *do_collective(struct wish w)
 {
     const char *numbers, *wrong = NULL;
@@ -283,7 +284,7 @@ static const char *do_collective(struct wish w)
     return NULL;
 }
 
-/* The sender's file is removed by the receiver, for which the sender waits. */
+/* True if the peer has arrived. The receiver removes the sender's file, which the sender waits for. */
 static bool peer_is_here(struct wish &w)
 {
     bool sends = w.kind[0] == 's';
@@ -319,6 +320,7 @@ static const char *do_message(struct wish w)
     return NULL;
 }
 
+/* Checks an operation and enqueues it; it runs when the peer, or all ranks, have submitted theirs. */
 static int submit(const char *function, struct wish w, cu_stream stream)
 {
     const char *wrong = NULL;
@@ -334,7 +336,7 @@ static int submit(const char *function, struct wish w, cu_stream stream)
     w.comm->error = NCCL_IN_PROGRESS;
     w.comm->captured |= fake_any_capture();
     bool message = w.kind[0] == 's' || w.kind[0] == 'r';
-    /* A captured one is done again and again, each time anew. */
+    /* A captured operation is repeated, each time as a new one. */
     auto now = std::make_shared<struct wish>(w);
     auto ready = [now, message] { return message ? peer_is_here(*now) : all_are_here(*now); };
     auto work = [now, message, w] {

@@ -1,5 +1,5 @@
-/* A kernel for the tests of the fake driver alone. */
-#include "device/cuda/gpu.cuh"
+/* A kernel used only by the tests of the fake driver. */
+#include "extensions/cuda/kernels/gpu.cuh"
 #include "fake_cuda/probe.h"
 
 KERNEL_BOUNDS(fake_probe, struct probe_args, 128, 1)

@@ -1,4 +1,4 @@
-/* to[i] = from[i] + add, or add where from is NULL: one thread a number. */
+/* to[i] = from[i] + add, or add if from is NULL: one thread per element. */
 #ifndef FAKE_CUDA_PROBE_H
 #define FAKE_CUDA_PROBE_H
 #include <stdint.h>

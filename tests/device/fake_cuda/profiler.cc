@@ -1,6 +1,6 @@
-/* A profiler that listens to ranges (src/device/cuda/nvtx.h) as NVIDIA's do, and writes them to the file FAKE_PROFILER:
- * "begin NAME", "end". FAKE_PROFILER_MOOD: "refuses" takes nothing, "deaf" wants no ranges. Not the driver: kernels are
- * not seen. It uses no number of ours: those are NVTX's. */
+/* A profiler that receives ranges (extensions/cuda/nvtx.h) as NVIDIA's do, and writes them to the file FAKE_PROFILER:
+ * "begin NAME", "end". FAKE_PROFILER_MOOD: "refuses" rejects the interface, "deaf" receives no ranges. Kernels are not
+ * profiled. Its constants are NVTX's, not ours. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@ int begin(const char *text) { return std::fprintf(file, "begin %s\n", text); }
 
 int end() { return std::fputs("end\n", file); }
 
-/* As the profilers do: asks for all modules, and leaves alone what it does not listen to. */
+/* Like the real profilers, requests all modules and leaves those it does not use unchanged. */
 struct callbacks {
     size_t bytes;
     int (*find)(int module, void (****table)(void), unsigned *count);
@@ -27,6 +27,7 @@ bool is_mood(const char *mood)
 }
 } // namespace
 
+/* Checks the library's tables as a profiler does, and stores its functions in their slots. */
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(const void *(*table)(uint32_t))
 {
     const uint32_t *version = static_cast<const uint32_t *>(table(3));

@@ -1,5 +1,5 @@
-/* Launches: makes the threads of a wave (a block, a cluster, or a cooperative grid), lets them run in drawn order,
- * and says who waits at what when none can. */
+/* Launches: creates the threads of a wave (a block, a cluster, or a cooperative grid), runs them in random order, and
+ * reports where each thread waits if none can run. */
 #include "shim.h"
 #include <csignal>
 #include <cstdarg>
@@ -13,16 +13,16 @@ struct fake_thread *fake_current;
 struct run run;
 
 static struct fake_kernel *kernels;
-static struct fibre *here, *running; /* the caller's, the one that runs */
+static struct fibre *here, *running; /* the caller's fiber and the running one */
 static list<struct fibre *> fibres;  /* from `begun` on: free */
 static size_t begun;
 static thread *to_begin;
 static char error[2000];
 static uint64_t random_state, seed, launches;
 static unsigned temperament;
-static uint64_t begin_order, end_order; /* 8 bytes: ThreadSanitizer knows no smaller */
+static uint64_t begin_order, end_order; /* 8 bytes: ThreadSanitizer does not support smaller ones */
 
-/* ---- kernels and chance ------------------------------------------------------------------ */
+/* ---- kernels and randomness -------------------------------------------------------------- */
 
 void fake_kernel_add(struct fake_kernel *k)
 {
@@ -51,10 +51,11 @@ uint64_t draw(uint64_t below)
     return (random_state >> 11) % below;
 }
 
-/* 0: in turn, at once. 1: drawn, half late. 2: some warps far ahead of others. 3: drawn, all as late as can be. */
+/* 0: in turn, immediately. 1: random, half late. 2: some warps far ahead of others. 3: random, all as late as
+ * possible. */
 bool late(void) { return temperament == 3 || (temperament && draw(2)); }
 
-/* ---- who runs ---------------------------------------------------------------------------- */
+/* ---- scheduling -------------------------------------------------------------------------- */
 
 static thread *&ready_at(size_t i) { return run.ready[(run.first_ready + i) % run.ready.size()]; }
 
@@ -67,7 +68,7 @@ void wake(thread *t)
     run.polls = 0;
 }
 
-/* Those of a chain of which it holds. */
+/* Wakes the threads of a chain for which the predicate holds. */
 void wake_those(thread **chain, bool (*which)(const thread *))
 {
     while (*chain) {
@@ -81,7 +82,7 @@ void wake_those(thread **chain, bool (*which)(const thread *))
     }
 }
 
-/* Warps with a high number of their own come first, mostly. */
+/* Prefers warps with a high number, most of the time. */
 static size_t eager(size_t count)
 {
     size_t best = draw(count);
@@ -114,8 +115,8 @@ static thread *pick(void)
     if (run.polls > run.live)
         deliver_one();
     while (!run.readies)
-        if (!deliver_one()) {
-            fake_flags_changed(); /* a plain store does not tell */
+        if (!deliver_one() && !time_wakes()) {
+            fake_flags_changed(); /* a plain store sends no notification */
             if (!run.readies)
                 return NULL;
         }
@@ -125,14 +126,14 @@ static thread *pick(void)
 static void switch_to(struct fibre *to)
 {
     struct fibre *from = running;
-    saw_before(&end_order); /* an error may end the launch before it goes on */
+    saw_before(&end_order); /* an error may end the launch first */
     running = to;
     fibre_switch(from, to);
 }
 
 static void fibre_main(void);
 
-/* The fibre that takes t on: its own, or one that is to begin it. */
+/* Returns the fiber that continues t: its own, or one to start it. */
 static struct fibre *fibre_for(thread *t)
 {
     if (t->fibre)
@@ -164,14 +165,15 @@ static void thread_ends(thread *t)
     }
 }
 
-/* For other threads of the wave; but to ThreadSanitizer, threads on one fibre are one thread. */
+/* Returns a fiber for other threads of the wave. Not with ThreadSanitizer, which treats threads on one fiber as one
+ * thread. */
 static void give_back(struct fibre *f)
 {
     if (!under_tsan())
         fibres.at[--begun] = f;
 }
 
-/* A fibre runs thread after thread, as long as they end without having waited. */
+/* A fiber runs one thread after another as long as they end without having waited. */
 static void fibre_main(void)
 {
     for (;;) {
@@ -203,6 +205,9 @@ void wait_at(const char *what, const char *file, int line)
     go_on(pick());
 }
 
+/* Polls of each thread without progress until a launch fails; a kernel that limits its waits ends before. */
+enum { POLLS_MAX = 8192 };
+
 void fake_poll(const char *file, int line)
 {
     thread *t = current();
@@ -210,7 +215,9 @@ void fake_poll(const char *file, int line)
     t->file = file;
     t->line = line;
     push_ready(t);
-    if (run.polls++ > 50 * run.live + 1000)
+    if (++run.polls % run.live == 0)
+        time_passes();
+    if (run.polls > POLLS_MAX * run.live + 1000)
         fake_fail("nothing changes what is polled for");
     go_on(pick());
     t->waits_at = NULL;
@@ -219,7 +226,7 @@ void fake_poll(const char *file, int line)
 /* ---- errors ------------------------------------------------------------------------------ */
 
 struct failed {
-}; /* thrown by what is not a kernel's thread */
+}; /* thrown outside of kernel threads */
 
 static void name_thread(char *to, size_t size, const fake_thread *t)
 {
@@ -243,7 +250,7 @@ void fake_fail(const char *format, ...)
     abort();
 }
 
-/* Threads that are not here come from the wave: who waits where, in few lines. */
+/* Reports in a few lines where the threads of the wave wait. */
 static void say_deadlock(thread *all, size_t count)
 {
     std::map<std::string, std::pair<int, thread *>> places;
@@ -320,7 +327,7 @@ static struct fake_index index_of(unsigned number, const struct fake_index &of)
 
 static unsigned volume(const struct fake_index &i) { return i.x * i.y * i.z; }
 
-/* Block `rank` of cluster `number` in the grid. */
+/* Returns the index of block `rank` of cluster `number` in the grid. */
 static struct fake_index block_index(unsigned number, unsigned rank, const struct fake_launch *l)
 {
     struct fake_index grid = {l->grid.x / l->cluster.x, l->grid.y / l->cluster.y, l->grid.z / l->cluster.z};
@@ -328,6 +335,7 @@ static struct fake_index block_index(unsigned number, unsigned rank, const struc
     return {c.x * l->cluster.x + r.x, c.y * l->cluster.y + r.y, c.z * l->cluster.z + r.z};
 }
 
+/* Initializes a block and its threads; all threads are ready to run. */
 static void begin_block(struct wave *w, size_t b, struct fake_index index, unsigned rank, cluster *c)
 {
     fake_block *block = &run.blocks[b];
@@ -371,7 +379,7 @@ static void begin_wave(struct wave *w, const unsigned *order, unsigned clusters)
     }
 }
 
-/* What the threads leave, checked; frees what it holds. */
+/* Checks what the threads leave and frees the wave. */
 static void end_wave(struct wave *w)
 {
     if (run.live && !error[0])
@@ -400,11 +408,11 @@ static void run_wave(struct wave *w, const unsigned *order, unsigned clusters)
     begun = 0;
     go_on(pick());
     if (error[0] || run.live)
-        fibres.count = 0; /* those that wait for ever keep theirs */
+        fibres.count = 0; /* those that wait forever keep theirs */
     end_wave(w);
 }
 
-/* Clusters in drawn order, one after another; all of a cooperative grid at once. */
+/* Runs clusters in random order, one after another; a cooperative grid runs as a whole. */
 static void run_grid(void)
 {
     static struct wave w;
@@ -419,7 +427,7 @@ static void run_grid(void)
     for (unsigned i = 0; i < clusters && !error[0]; i += together) run_wave(&w, &order[i], together);
 }
 
-/* A GPU keeps denormals; threads of the library flush them. */
+/* Keeps denormals, as a GPU does; threads of the library flush them. */
 static unsigned floats_as_on_gpu(void)
 {
 #if defined __x86_64__
@@ -443,9 +451,11 @@ static void floats_as_before(unsigned before)
 #endif
 }
 
+/* Runs a kernel in a random order of its threads; returns an error message or NULL. */
 const char *fake_run(const struct fake_kernel *k, const struct fake_launch *l)
 {
     error[0] = 0;
+    time_begin();
     run.kernel = k;
     run.launch = l;
     run.threads = volume(l->block);

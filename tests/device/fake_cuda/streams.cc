@@ -1,5 +1,5 @@
-/* The fake driver's work: nothing is done when it is given, all when someone waits, in any order that streams and
- * events allow, drawn from the seed; so what is not ordered goes wrong for some seed. Captured work is a graph. */
+/* The fake driver's work: it is not done when submitted, but when something waits for it, in a random order that
+ * streams and events allow. So missing dependencies fail for some seed. Captured work becomes a graph. */
 #include "fake_driver.h"
 #include <algorithm>
 #include <chrono>
@@ -11,15 +11,15 @@
 
 enum { CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903, CU_CAPTURE_UNJOINED = 904 };
 
-/* One thing to do after others. */
+/* A unit of work with dependencies. */
 struct node {
     std::string name;
-    fake_work work;                                   /* none: it only joins */
-    fake_ready ready;                                 /* none: as soon as those before are done */
-    std::vector<std::shared_ptr<node>> after, before; /* before: those that wait for it, once it is to be done */
-    size_t left;                                      /* of those before, how many are not done */
+    fake_work work;                                   /* empty: only joins */
+    fake_ready ready;                                 /* empty: ready when its dependencies are done */
+    std::vector<std::shared_ptr<node>> after, before; /* before: nodes that wait for this one, once it is scheduled */
+    size_t left;                                      /* number of dependencies that are not done */
     bool done;
-    double at; /* milliseconds, when it was done */
+    double at; /* completion time in milliseconds */
 };
 typedef std::shared_ptr<node> node_ref;
 
@@ -35,7 +35,7 @@ struct gpu_stream_handle {
     node_ref last;
     cu_graph_st *capture;
 };
-/* by_graph: a node of a graph recorded it last, at that time; 0: none did. */
+/* by_graph: time at which a graph's node last recorded it; 0: none did. */
 struct gpu_event_handle {
     bool timed;
     node_ref node;
@@ -43,7 +43,8 @@ struct gpu_event_handle {
     double by_graph;
 };
 
-/* What may be done now; the rest hangs on it. Outlives the process's end, as what is never done may be long. */
+/* Work that may be done now; the rest depends on it. Never destroyed, because chains of work that is never done may be
+ * long. */
 static std::vector<node_ref> &next_ones = *new std::vector<node_ref>;
 static struct gpu_stream_handle default_stream = {true, NULL, NULL};
 static std::vector<cu_stream> streams;
@@ -64,14 +65,14 @@ static double milliseconds(void)
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/* ---- doing it ----------------------------------------------------------------------------- */
+/* ---- doing work --------------------------------------------------------------------------- */
 
 static node_ref node_new(const std::string &name, fake_work work, fake_ready ready)
 {
     return std::make_shared<node>(node{name, std::move(work), std::move(ready), {}, {}, 0, false, 0});
 }
 
-/* It is to be done: those before are known. */
+/* Schedules a node, whose dependencies are known. */
 static void pend(const node_ref &n)
 {
     for (auto &a : n->after)
@@ -93,10 +94,12 @@ static cu_result do_node(node &n)
         if (!--b->left)
             next_ones.push_back(b);
     n.before.clear();
+    if (wrong && fake_stopped())
+        return fake_lose(CU_LAUNCH_FAILED);
     return wrong ? fake_misuse(CU_LAUNCH_FAILED, n.name.c_str(), "%s", wrong) : 0;
 }
 
-/* One of those that may begin, drawn; *moved: there was one. */
+/* Does one random unit of work that is ready; *moved: there was one. */
 static cu_result do_one(bool *moved)
 {
     const size_t count = next_ones.size(), first = count ? draw_order(count) : 0;
@@ -113,7 +116,7 @@ static cu_result do_one(bool *moved)
     return 0;
 }
 
-/* Until it is done, or, where `waits` is false, until nothing can go on before somebody else does. */
+/* Does work until `done` or, if `waits` is false, until the rest depends on other processes. */
 static cu_result work_until(const std::function<bool()> &done, bool waits)
 {
     cu_result result = 0;
@@ -138,7 +141,7 @@ cu_result fake_finish_all(void)
     return next_ones.empty() ? 0 : work_until([] { return next_ones.empty(); }, true);
 }
 
-/* ---- giving it ---------------------------------------------------------------------------- */
+/* ---- submitting work ---------------------------------------------------------------------- */
 
 static cu_stream stream_of(cu_stream s) { return s ? s : &default_stream; }
 
@@ -149,7 +152,7 @@ bool fake_any_capture(void)
     return std::any_of(streams.begin(), streams.end(), [](cu_stream s) { return s->capture != NULL; });
 }
 
-/* after: more that it comes after, or NULL. */
+/* after: an additional dependency, or NULL. */
 static node_ref add(cu_stream s, const char *name, fake_work work, fake_ready ready, const node_ref &after)
 {
     node_ref n = node_new(name, std::move(work), std::move(ready));
@@ -157,7 +160,7 @@ static node_ref add(cu_stream s, const char *name, fake_work work, fake_ready re
         n->after.push_back(after);
     if (s->last)
         n->after.push_back(s->last);
-    if (s->blocking && !s->capture) { /* the default stream and those that heed it wait for each other */
+    if (s->blocking && !s->capture) { /* the default stream and blocking streams wait for each other */
         if (default_stream.last)
             n->after.push_back(default_stream.last);
         for (cu_stream other : streams)
@@ -253,7 +256,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     return 0;
 }
 
-/* External: not an order inside the capture, but a node that records the event each time. */
+/* External: not a dependency inside the capture, but a node that records the event in each launch. */
 cu_result cuEventRecordWithFlags(cu_event event, cu_stream stream, unsigned flags)
 {
     CALL();
@@ -279,7 +282,7 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
     if (event->capture != s->capture) {
         if (s->capture || !event->capture)
             return fake_misuse(CU_CAPTURE_UNMATCHED, __func__, "the event and the stream are of different captures");
-        s->capture = event->capture; /* joins the capture; what it had to do is not part of it */
+        s->capture = event->capture; /* joins the capture; its earlier work is not captured */
         s->last = NULL;
     }
     add(s, "a wait", NULL, NULL, event->node);
@@ -314,7 +317,7 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
     return result;
 }
 
-/* All that was captured comes before the last of the origin; or a stream was forked and not joined. */
+/* True if all captured work precedes the last node of the origin; otherwise a stream was forked and not joined. */
 static bool is_joined(const cu_graph_st *graph, const node_ref &last)
 {
     if (!last)
@@ -324,11 +327,12 @@ static bool is_joined(const cu_graph_st *graph, const node_ref &last)
         for (auto &a : reached[i]->after)
             if (std::find(reached.begin(), reached.end(), a) == reached.end())
                 reached.push_back(a);
-    size_t waits = 0; /* events and waits alone are nothing to lose */
+    size_t waits = 0; /* events and waits alone may be lost */
     for (auto &n : graph->nodes) waits += !n->work && std::find(reached.begin(), reached.end(), n) == reached.end();
     return reached.size() + waits == graph->nodes.size();
 }
 
+/* Ends a capture; fails if the origin does not wait for all forked streams. */
 cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
 {
     CALL();
@@ -350,7 +354,7 @@ cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
     return 0;
 }
 
-/* Copies of nodes, with the same order among them. */
+/* Copies nodes with their dependencies. */
 static std::vector<node_ref> copied(const std::vector<node_ref> &nodes)
 {
     std::vector<node_ref> copies;
@@ -386,7 +390,7 @@ cu_result cuGraphDestroy(cu_graph graph)
 cu_result cuGraphExecDestroy(cu_exec exec)
 {
     CALL();
-    delete exec; /* a launch has nodes of its own, and goes on */
+    delete exec; /* a running launch has nodes of its own */
     fake_count("executables of graphs not destroyed", -1);
     return 0;
 }
@@ -397,7 +401,7 @@ cu_result cuGraphUpload(cu_exec, cu_stream)
     return 0;
 }
 
-/* Inside, its own order alone counts. What comes after it waits for all. */
+/* Inside a graph only its own dependencies count. What follows it waits for all of it. */
 cu_result cuGraphLaunch(cu_exec exec, cu_stream stream)
 {
     CALL();

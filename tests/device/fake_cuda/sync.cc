@@ -1,4 +1,4 @@
-/* Barriers of blocks and clusters, meetings of warps, words that others wait for. */
+/* Barriers of blocks and clusters, warp synchronization, words that threads wait for. */
 #include "gpu_host.h"
 #include "shim.h"
 #include <cstring>
@@ -25,6 +25,7 @@ static void wait_for_phase(gate *g, unsigned phase, const char *what, const char
     sees_after(order_of(g, phase));
 }
 
+/* Arrives at a barrier and, if `wait` is true, waits for the others. Fails for inconsistent callers. */
 void fake_barrier(int id, unsigned threads, bool wait, const char *file, int line)
 {
     fake_block *b = current()->block;
@@ -103,6 +104,7 @@ void warps_end(fake_block *b)
     }
 }
 
+/* Returns the gate of the current warp for a mask; reuses one without arrivals. */
 static warp_gate *warp_gate_of(thread *t, uint32_t mask)
 {
     unsigned warp = t->number / 32;
@@ -138,13 +140,14 @@ static void clock_meeting(const warp_gate *g)
 {
     const bool f16 = g->f == fake_mma_bf16 || g->f == fake_mma_fp16;
     if (f16 || g->f == fake_mma_tf32)
-        clock_mma(g, ((struct fake_mma *)g->slot[0])->c, 2048); /* in tf32 half the numbers at half the rate */
+        clock_mma(g, ((struct fake_mma *)g->slot[0])->c, 2048); /* tf32: half the values at half the rate */
     else if (g->f == fake_load_matrices)
         clock_matrices(g, ((struct fake_rows *)g->slot[0])->matrices);
     else
         clock_warp(g, !g->f);
 }
 
+/* Meets the other threads of the mask; the last one calls f on all slots. */
 void fake_warp(uint32_t mask, fake_warp_function *f, void *mine, bool ordered, const char *file, int line)
 {
     thread *t = current();
@@ -173,7 +176,7 @@ void fake_warp(uint32_t mask, fake_warp_function *f, void *mine, bool ordered, c
         sees_after(&g->order);
 }
 
-/* ---- words that others wait for ---------------------------------------------------------- */
+/* ---- words that threads wait for --------------------------------------------------------- */
 
 static bool reached(const thread *t)
 {

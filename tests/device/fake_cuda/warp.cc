@@ -1,5 +1,5 @@
-/* What the lanes of a warp do together: shuffles, votes, matrix fragments. A product is exact, its sum over k in
- * double, rounded once: the hardware's order of additions is not documented. */
+/* Warp-level operations: shuffles, votes, matrix fragments. Products are exact; their sum over k is in double and
+ * rounded once, because the hardware's order of additions is not documented. */
 #include "gpu_host.h"
 #include "fibre.h"
 

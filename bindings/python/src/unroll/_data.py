@@ -1,5 +1,5 @@
-"""What Python has, as a table that a data set is made of: which object is which column. The tables themselves and frames
-(Arrow) are the extension's."""
+"""Converts Python objects to a table for a data set: decides which object is which column. Tables and frames (Arrow) are
+read by the extension."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Optional, Union
 
 Options = Union[None, str, Mapping[str, Any]]
 
-#: name, cell, of_example, width, data, lengths: what unroll._core.Dataset._of_table takes.
+#: name, cell, of_example, width, data, lengths: the argument of unroll._core.Dataset._of_table.
 Column = tuple[str, str, bool, int, Any, Any]
 
-AUTO = -1       # are the rows steps? found by content
+AUTO = -1       # whether rows are steps is detected from the content
 
 
 class Table(NamedTuple):
-    frame: Any                  # with __arrow_c_stream__, or None: columns beside those below
+    frame: Any                  # with __arrow_c_stream__, or None; additional columns are below
     columns: list[Column]
     rows: int                   # AUTO: the frame's
     rows_are_steps: int
@@ -31,7 +31,9 @@ def is_path(data: Any) -> bool:
 
 
 def table_of(data: Any, y: Any = None) -> Table:
-    """A frame, a dict of columns, an array or a list of sequences, texts, or an iterable of rows or of (x, y)."""
+    """Converts a frame, a dict of columns, an array or a list of sequences, texts, or an iterable of rows or of (x, y).
+    """
+    data = _with_index(data)
     if hasattr(data, "__arrow_c_stream__") and not _to_list(data):
         targets = [] if y is None else _targets(list(_plain(y)), None)
         return Table(data, targets, AUTO if y is None else len(y), AUTO)
@@ -42,7 +44,7 @@ def table_of(data: Any, y: Any = None) -> Table:
         return table_of(*data)
     if not _is_array(data) or getattr(data.dtype, "kind", "") == "O":
         if not isinstance(data, Iterable):
-            raise TypeError(f"a path, a frame, a dict, arrays or an iterable is wanted, not {type(data).__name__}")
+            raise TypeError(f"expected a path, a frame, a dict, arrays or an iterable, not {type(data).__name__}")
         data = list(_plain(data))
         if data and isinstance(data[0], Mapping):
             names = dict.fromkeys(itertools.chain.from_iterable(data))
@@ -52,11 +54,39 @@ def table_of(data: Any, y: Any = None) -> Table:
     return _of_sequences(data, y)
 
 
+# ---- pandas ----
+
+
+def _with_index(data: Any) -> Any:
+    """Returns a pandas frame like its csv file: an index other than row numbers becomes the first column, and periods
+    become text. A series indexed by times becomes such a frame."""
+    index: Any = getattr(data, "index", None)
+    if not hasattr(data, "reset_index"):
+        return data
+    plain = type(index).__name__ == "RangeIndex" and index.name is None
+    if not hasattr(data, "columns"):
+        if type(index).__name__ not in ("DatetimeIndex", "PeriodIndex"):
+            return data
+        data = data.to_frame("value" if data.name is None else data.name)
+    if not plain:
+        data = data.reset_index()
+    periods = [name for name, kind in data.dtypes.items() if type(kind).__name__ == "PeriodDtype"]
+    return data.assign(**{name: _period_text(data[name]) for name in periods}) if periods else data
+
+
+def _period_text(values: Any) -> Any:
+    """Returns 2024Q1 or 2024-01; for weeks, which are written as two dates, the first one."""
+    text = values.astype(str).where(values.notna(), None)
+    return values.dt.start_time if text.str.contains("/").any() else text
+
+
 # ---- examples ----
 
 
 def _of_sequences(x: Any, y: Any) -> Table:
-    """[examples, steps], [examples, steps, features], as many sequences, or texts; one axis of numbers: one series."""
+    """Converts [examples, steps], [examples, steps, features], a list of sequences, or texts; one axis of numbers is a
+    series.
+    """
     if not _size(x):
         raise ValueError("there are no data: x is empty; fix: give at least one sequence")
     first = x[0]
@@ -75,13 +105,15 @@ def _with_targets(columns: list[Column], y: Any, rows_are_steps: int, lengths: A
         raise ValueError("columns of different lengths: " + ", ".join(f"'{n}' {count}" for n, count in rows.items()))
     count = next(iter(rows.values()), 0)
     if y is not None and _size(y) != count:
-        raise ValueError(f"x has {count} examples and y {_size(y)}; fix: a target for each")
+        raise ValueError(f"x has {count} examples and y {_size(y)}; fix: give a target for each")
     targets = [] if y is None else _targets(list(_plain(y)), lengths)
     return Table(None, columns + targets, count, rows_are_steps)
 
 
 def _targets(y: list[Any], lengths: Any) -> list[Column]:
-    """A label or a number for each example, or, in lists, for each step; otherwise several numbers for each example."""
+    """Converts a label or a number for each example, or in lists for each step; otherwise several numbers for each
+    example.
+    """
     if not y:
         return []
     if _is_one(y[0]):
@@ -103,13 +135,15 @@ def _targets(y: list[Any], lengths: Any) -> list[Column]:
 
 
 def _column(name: str, values: Any) -> Column:
-    """A value a row is handed on as text: whether it is a number, a category, a time or a text is found as in a file."""
+    """Columns with one value per row are passed on as text: numbers, categories, times and texts are distinguished as in
+    a file.
+    """
     values = list(_plain(values)) if not _is_array(values) or len(values.shape) == 1 else values
     first = next((v for v in values if v is not None), None)
     if first is None or _is_one(first):
         return name, "text", True, 1, [_text(v) for v in values], None
     if isinstance(first, Mapping) or not isinstance(first, Iterable):
-        raise TypeError(f"column '{name}': a number, a str, a date, None or a list of these is wanted, not "
+        raise TypeError(f"column '{name}': expected a number, a str, a date, None or a list of these, not "
                         f"{type(first).__name__}")  # fmt: skip
     if isinstance(next(iter(first), None), str):
         return name, "word", False, 1, [[_text(w) for w in row or ()] for row in values], None
@@ -118,7 +152,7 @@ def _column(name: str, values: Any) -> Column:
 
 
 def _text(value: Any) -> Optional[str]:
-    """As it would stand in a file. None: missing."""
+    """Formats a value as in a file. None: missing."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (bool, int)):
@@ -127,9 +161,9 @@ def _text(value: Any) -> Optional[str]:
         return repr(value) if math.isfinite(value) else None
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat() if value == value else None        # NaT is not
-    if hasattr(value, "item"):                                      # a number of NumPy's
+    if hasattr(value, "item"):                                      # a NumPy scalar
         return _text(value.item())
-    raise TypeError(f"a number, a str, a date or None is wanted, not {type(value).__name__}")
+    raise TypeError(f"expected a number, a str, a date or None, not {type(value).__name__}")
 
 
 def _is_one(value: Any) -> bool:
@@ -141,7 +175,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_array(data: Any) -> bool:
-    """Of NumPy, PyTorch and the like."""
+    """True for arrays of NumPy, PyTorch and the like."""
     return hasattr(data, "__array__") and hasattr(data, "shape")
 
 
@@ -150,16 +184,17 @@ def _size(data: Any) -> int:
 
 
 def _plain(values: Any) -> Iterable[Any]:
-    """Values of Python's own types, of an array or a series too."""
+    """Returns values of Python's own types, also from an array or a series."""
     kind = getattr(getattr(values, "dtype", None), "kind", "")
-    if kind == "M":                                     # times, which tolist() would make numbers
+    if kind == "M":                                     # times, which tolist() would convert to numbers
         return [None if text == "NaT" else text for text in map(str, _numpy().asarray(values).astype(str))]
     plain: Iterable[Any] = getattr(values, _to_list(values))() if _to_list(values) else values
     return plain
 
 
 def _to_list(values: Any) -> str:
-    """The method that makes an array or a series a list; "": it has none, or is a frame."""
+    """Returns the name of the method that converts an array or a series to a list; "" if there is none, or for a frame.
+    """
     names = () if hasattr(values, "columns") else ("tolist", "to_list", "to_pylist")
     return next((name for name in names if hasattr(values, name)), "")
 
@@ -174,9 +209,10 @@ def _numpy() -> Any:
 
 
 def _numbers(rows: Any, name: str) -> tuple[Any, int, Any]:
-    """float32 of all steps one behind the other, the features of a step, and the steps of each row (int32)."""
+    """Returns the float32 values of all steps concatenated, the number of features, and the steps of each row (int32).
+    """
     if _is_array(rows):
-        return _of_array(_numpy().asarray(rows), name)
+        return _of_array(_array(rows), name)
     flat = array.array("f")
     lengths = array.array("i")
     widths: set[int] = set()
@@ -188,9 +224,17 @@ def _numbers(rows: Any, name: str) -> tuple[Any, int, Any]:
     return flat, widths.pop() if widths else 1, lengths
 
 
+def _array(values: Any) -> Any:
+    """Converts NumPy arrays; masked values become NaN."""
+    numpy = _numpy()
+    if isinstance(values, numpy.ma.MaskedArray) and values.dtype.kind in "fiub":
+        return values.astype("float32").filled(numpy.nan)
+    return numpy.asarray(values)
+
+
 def _of_array(values: Any, name: str) -> tuple[Any, int, Any]:
     if not 2 <= values.ndim <= 3:
-        raise ValueError(f"{name}: [examples, steps] or [examples, steps, features] is wanted, not {list(values.shape)}")
+        raise ValueError(f"{name}: expected [examples, steps] or [examples, steps, features], not {list(values.shape)}")
     width = values.shape[2] if values.ndim == 3 else 1
     lengths = array.array("i", [values.shape[1]]) * values.shape[0]
     return _float32(values, name).reshape(-1), width, lengths
@@ -198,16 +242,16 @@ def _of_array(values: Any, name: str) -> tuple[Any, int, Any]:
 
 def _float32(values: Any, name: str) -> Any:
     if values.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: numbers are wanted, not {values.dtype}")
+        raise TypeError(f"{name}: expected numbers, not {values.dtype}")
     return _numpy().ascontiguousarray(values, dtype="float32")
 
 
 def _flat(row: Any, flat: array.array[float], widths: set[int], place: str) -> int:
-    """Adds the steps of a sequence; gives how many."""
+    """Appends the steps of a sequence and returns their number."""
     if _is_array(row):
-        values = _float32(_numpy().asarray(row), place)
+        values = _float32(_array(row), place)
         if not 1 <= values.ndim <= 2:
-            raise ValueError(f"{place}: [steps] or [steps, features] is wanted, not {list(values.shape)}")
+            raise ValueError(f"{place}: expected [steps] or [steps, features], not {list(values.shape)}")
         widths |= {values.shape[1] if values.ndim == 2 else 1} if values.shape[0] else set()
         flat.frombytes(values.tobytes())
         return int(values.shape[0])
@@ -218,7 +262,7 @@ def _flat(row: Any, flat: array.array[float], widths: set[int], place: str) -> i
             widths.add(len(step) if several else 1)
             flat.extend(math.nan if v is None else v for v in (step if several else (step,)))
     except TypeError as error:
-        raise TypeError(f"{place}: numbers are wanted; {error}") from None
+        raise TypeError(f"{place}: expected numbers; {error}") from None
     return len(steps)
 
 
@@ -226,15 +270,15 @@ def _flat(row: Any, flat: array.array[float], widths: set[int], place: str) -> i
 
 
 def options_text(options: Options) -> str:
-    """ "key=value,key=value" of a dict: a list is a;b, a dict inside a=b;c=d, True is 1; what is None is left out."""
+    """Formats a dict as "key=value,key=value": a list is a;b, a nested dict a=b;c=d, True is 1; None is omitted."""
     if options is None or isinstance(options, str):
         return options or ""
     if not isinstance(options, Mapping):
-        raise TypeError(f"options: a dict or a str 'key=value,..' is wanted, not {type(options).__name__}")
+        raise TypeError(f"options: expected a dict or a str 'key=value,..', not {type(options).__name__}")
     texts = {name: _option(value) for name, value in options.items() if value is not None}
     for name, text in texts.items():
         if "," in text:
-            raise ValueError(f"{name}: '{text}' has a comma, which ends an option; fix: a list, or another name")
+            raise ValueError(f"{name}: '{text}' has a comma, which ends an option; fix: use a list, or another name")
     return ",".join(f"{name}={text}" for name, text in texts.items())
 
 

@@ -1,9 +1,13 @@
-"""The library's statuses as exceptions. Each carries `status`, the number that the command exits with, and as its
-text the library's sentence: what, where, why and how to mend it."""
+"""The library's statuses as exceptions. Each has `status`, the command's exit code, and the library's message as its
+text: what, where, why, and a fix."""
+
+
+class NoteWarning(UserWarning):
+    """A decision or an omission that the caller may want to change, such as a series that is too short to predict."""
 
 
 class Error(Exception):
-    """Something that the library refused or that failed."""
+    """The library refused a request or failed."""
 
     status: int = 1
 
@@ -13,7 +17,7 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """What was asked for has no meaning (2)."""
+    """A request has no meaning (2)."""
 
 
 class DataError(Error, ValueError):
@@ -21,11 +25,11 @@ class DataError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The library does not do this (4)."""
+    """Not supported by the library (4)."""
 
 
 class ResourceError(Error, MemoryError):
-    """Memory or a device is not to be had (5)."""
+    """Out of memory, or a device is not available (5)."""
 
 
 class DivergedError(Error, ArithmeticError):
@@ -33,7 +37,7 @@ class DivergedError(Error, ArithmeticError):
 
 
 class CommunicationError(Error, OSError):
-    """Another process does not answer (7)."""
+    """Another process does not respond (7)."""
 
 
 _BY_STATUS: dict[int, type[Error]] = {
@@ -47,5 +51,5 @@ _BY_STATUS: dict[int, type[Error]] = {
 
 
 def make(status: int, sentence: str) -> Error:
-    """The exception that stands for a status."""
+    """Returns the exception for a status."""
     return _BY_STATUS.get(status, Error)(sentence, status)

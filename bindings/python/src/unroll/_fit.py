@@ -1,4 +1,4 @@
-"""Training in one call: what the command `unroll train` does, in memory."""
+"""Training in one call, like the command `unroll train`, in memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._data import Options, options_text
 if TYPE_CHECKING:
     from . import Model
 
-#: What `fit` hands to the network; all else is the trainer's.
+#: Options that `fit` passes to the network; the others are the trainer's.
 _OF_NETWORK = frozenset("cell layers hidden bidirectional projection peephole dropout embed tied pool loss init "
                         "input_dropout forget_bias".split())  # fmt: skip
 _OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkpoint_time pieces time_tolerance memory "
                         "exact".split())  # fmt: skip
 _OF_FIT = ("task_options", "epochs", "steps", "patience", "validation", "test", "seed", "on_epoch", "group", "time", "columns")
-#: The other keywords of `Trainer`, with the hyperparameters of the optimizers.
+#: The other keywords of `Trainer`, and the hyperparameters of the optimizers.
 _OF_TRAINER = frozenset("divide_by workers sync compress arrivals replay split_batch split_layer split_hidden split_time sum "
                         "timeout class_weights batch batch_tokens accumulate label_smoothing balanced_classes prefetch bptt "
                         "stateful optimizer schedule warmup total_steps log_interval new_hyperparameters learning_rate clip "
@@ -29,13 +29,19 @@ _OF_TRAINER = frozenset("divide_by workers sync compress arrivals replay split_b
 
 
 class Fitted(NamedTuple):
-    """What `fit` gives: the model with the weights that were best; validation and test, what they are worth, as `evaluate`
-    gives it (None: nothing was held out); history, a dict for each epoch, as `Trainer.progress`."""
+    """The result of `fit`: the model with the best weights; validation and test, evaluated as by `evaluate` (None:
+    nothing was held out); history, a dict for each epoch, as in `Trainer.progress`. test["notes"] exists if there is
+    something to know, such as an interval that does not hold."""
 
     model: Model
     validation: Optional[dict[str, Any]]
     test: Optional[dict[str, Any]]
     history: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        worth = {name: found and {k: v for k, v in found.items() if k != "details"}
+                 for name, found in (("validation", self.validation), ("test", self.test))}
+        return f"<Fitted {self.model!r}, {len(self.history)} epochs, validation {worth['validation']}, test {worth['test']}>"
 
 
 def fit(
@@ -56,13 +62,14 @@ def fit(
     columns: Optional[Mapping[str, str]] = None,
     **options: Any,
 ) -> Fitted:
-    """A model of the data: the network and the training are the task's where nothing else is said.
+    """Trains a model on data. Unless specified, the network and the training are the task's defaults.
 
-    data: a `Dataset`, or what one is made of. task: a name ("classify", "forecast", ...), or None: what suits the data.
-    Training ends after `epochs`, or `patience` epochs whose validation was no better than the best, or `steps` updates.
-    validation, test: a share (0.1), a number of examples (500), 0, or data. on_epoch is called with each entry of the
-    history. group, time, columns: how data are read that are no `Dataset`, as its keywords. Other options are keywords of `Model` (hidden, layers, ...) and `Trainer` (batch, learning_rate, ...);
-    class_weights may be a dict of labels."""
+    data: a `Dataset`, or its arguments. task: a name ("classify", "forecast", ...), or None to detect it from the
+    data. Training ends after `epochs`, or `patience` epochs whose validation was no better than the best, or
+    `steps` updates. validation, test: a fraction (0.1), a number of examples (500), "groups:0.2" (whole series),
+    0, or data. on_epoch is called with each entry of the history. group, time, columns: keywords of `Dataset` for
+    data that is not one. Other options are keywords of `Model` (hidden, layers, ...) and `Trainer` (batch,
+    learning_rate, ...); class_weights may be a dict of labels."""
     from . import Dataset, Model, Trainer
 
     if epochs is not None and steps is not None:
@@ -77,8 +84,10 @@ def fit(
     network = {name: options.pop(name) for name in _OF_NETWORK & options.keys()}
     machine = {name: options[name] for name in _OF_MACHINE & options.keys()}
     model = Model(dataset, standard["task"], task_options=task_options, seed=seed, **network)
-    held = [_held_out(part, model) for part in (standard["validation"] if validation is None else validation, test)]
-    if options.get("optimizer", "adam") == "adam":      # the task's rate is for the optimizer that is the default
+    if validation is None:                              # of whole groups, unless the test part is the end of each
+        validation = f"groups:{standard['validation']}" if standard["groups"] and not test else standard["validation"]
+    held = [_held_out(part, model) for part in (validation, test)]
+    if options.get("optimizer", "adam") == "adam":      # the task's learning rate is for the default optimizer
         options.setdefault("learning_rate", standard["learning_rate"])
     if isinstance(options.get("class_weights"), Mapping):
         options["class_weights"] = _class_weights(model, options["class_weights"])
@@ -95,7 +104,7 @@ def fit(
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
-    """Before data are read, which may take long."""
+    """Checks options before data is read, which may take long."""
     known = _OF_NETWORK | _OF_MACHINE | _OF_TRAINER
     for name in options:
         if name not in known:
@@ -104,28 +113,32 @@ def _check_names(options: Mapping[str, Any]) -> None:
 
 
 def _class_weights(model: Model, weights: Mapping[str, float]) -> array.array[float]:
-    """Of labels by name, in the model's order; 1 of those that are not named."""
+    """Returns weights in the order of the model's labels; 1 for those not named."""
     labels = json.loads(model.schema or "{}").get("task", {}).get("labels", [])
     for name in weights:
         if name not in labels:
-            raise ValueError(f"class_weights: there is no label '{name}'; fix: one of {', '.join(labels)}")
+            raise ValueError(f"class_weights: there is no label '{name}'; fix: use one of {', '.join(labels)}")
     return array.array("f", [weights.get(label, 1) for label in labels])
 
 
+def _is_groups(part: Any) -> bool:
+    return isinstance(part, str) and (part == "groups" or part.startswith("groups:"))
+
+
 def _held_out(part: Any, model: Model) -> Any:
-    """What is data is read as the model reads it."""
+    """Reads a data argument like the model reads."""
     from . import Dataset
 
-    is_number = part is None or isinstance(part, (int, float, Dataset)) or hasattr(part, "__index__")
+    is_number = part is None or isinstance(part, (int, float, Dataset)) or _is_groups(part) or hasattr(part, "__index__")
     return part if is_number else Dataset(part, model=model)
 
 
 def _train(
     trainer: Any, model: Model, last: int, epoch: int, patience: int, held: list[Any], machine: dict[str, Any], on_epoch: Any
 ) -> Fitted:
-    """The weights of the best validation are kept by a session beside, which has the trainer's."""
+    """A second session, which shares the trainer's weights, keeps those of the best validation."""
     validates, tests = (isinstance(part, _core.Dataset) or bool(part) for part in held)
-    keeper, worth = model.session(**machine), None
+    keeper, worth = model.session(raw=True, **machine), None
     best: dict[str, bytes] = {}
     weights: dict[str, Any] = dict(model.parameters())
     history = []
@@ -146,4 +159,10 @@ def _train(
         memoryview(weights[name]).cast("B")[:] = values
     if best:
         keeper.push()
-    return Fitted(model, worth, trainer.test() if tests else None, history)
+    if best and trainer.progress["since_best"] > 0:     # the schema learns thresholds and intervals of these weights
+        trainer.validate()
+    tested = trainer.test() if tests else None
+    notes = _core.notes() if tests else []
+    if tested and notes:
+        tested["notes"] = notes
+    return Fitted(model, worth, tested, history)

@@ -1,10 +1,11 @@
-"""Recurrent networks in scikit-learn's shape: fit, predict, predict_proba, score; in pipelines, searches, validations.
+"""Recurrent networks with scikit-learn's interface: fit, predict, predict_proba, score; for pipelines, searches and
+cross-validation.
 
     from unroll.sklearn import SequenceClassifier
     print(cross_val_score(SequenceClassifier(hidden=32, epochs=20), X, y))
 
 X is an array [examples, steps] or [examples, steps, features], a list of sequences [steps] or [steps, features] of
-different lengths, or texts. Training is `unroll.fit`; the fitted `model_` is an `unroll.Model`."""
+different lengths, or texts. Training uses `unroll.fit`; the fitted `model_` is an `unroll.Model`."""
 
 # mypy: disable-error-code="import-untyped,import-not-found,misc"
 
@@ -28,8 +29,8 @@ __all__ = ["SequenceClassifier", "SequenceRegressor"]
 
 
 class _Sequences(BaseEstimator):
-    """What both have. None: what the task chooses (`unroll.task_defaults`). validation: the share of the examples that
-    early stopping watches; `options`: more keywords of `unroll.fit` (optimizer, clip, task_options, ...)."""
+    """Shared by both estimators. None: the task's default (`unroll.task_defaults`). validation: the fraction of examples
+    for early stopping; `options`: more keywords of `unroll.fit` (optimizer, clip, task_options, ...)."""
 
     model_: Model
 
@@ -68,13 +69,15 @@ class _Sequences(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True                # they are missing
+        tags.input_tags.allow_nan = True                # they are missing values
         tags.input_tags.three_d_array = True
         tags.input_tags.string = True
         return tags
 
     def _data(self, X: Any, y: Any = None, fitting: bool = False) -> Any:
-        """X as a `Dataset` takes it. What is a table by scikit-learn's rules, [examples, steps], is checked by these."""
+        """Converts X to an argument of `Dataset`. Tables in scikit-learn's sense, [examples, steps], are checked by its
+        rules.
+        """
         if _are_texts(X) or _are_ragged(X):
             return list(X)
         if len(_shape(X)) == 3:
@@ -100,11 +103,12 @@ class _Sequences(BaseEstimator):
 
     def _answers(self, X: Any) -> list[dict[str, Any]]:
         check_is_fitted(self)
-        return self.model_.predict(self._data(X), threads=self.threads)
+        predictions: list[dict[str, Any]] = self.model_.predict(self._data(X), threads=self.threads)
+        return predictions
 
 
 class SequenceClassifier(ClassifierMixin, _Sequences):
-    """A label for each sequence. class_weight: None, "balanced", or {class: weight}."""
+    """Predicts a label for each sequence. class_weight: None, "balanced", or {class: weight}."""
 
     def __init__(
         self,
@@ -147,18 +151,18 @@ class SequenceClassifier(ClassifierMixin, _Sequences):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """[examples, classes], in the order of `classes_`."""
+        """Returns [examples, classes], in the order of `classes_`."""
         answers = self._answers(X)
         return numpy.array([[a["probabilities"][str(i)] for i in range(len(self.classes_))] for a in answers])
 
     def predict(self, X: Any) -> Any:
-        """The likeliest class of each."""
+        """Returns the likeliest class of each example."""
         numbers = [int(answer["label"]) for answer in self._answers(X)]
         return self.classes_[numbers]
 
 
 class SequenceRegressor(RegressorMixin, _Sequences):
-    """A number for each sequence."""
+    """Predicts a number for each sequence."""
 
     def fit(self, X: Any, y: Any) -> SequenceRegressor:
         """X: see the module; y [examples] numbers."""
@@ -170,7 +174,7 @@ class SequenceRegressor(RegressorMixin, _Sequences):
         return self
 
     def predict(self, X: Any) -> Any:
-        """[examples]"""
+        """Returns [examples]."""
         return numpy.array([answer["target"] for answer in self._answers(X)])
 
 
@@ -179,12 +183,12 @@ def _checked(y: Any, estimator: Any, count: int) -> Any:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
     if len(y) != count:
-        raise ValueError(f"X has {count} examples and y {len(y)}; fix: a target for each")
+        raise ValueError(f"X has {count} examples and y {len(y)}; fix: give a target for each")
     return y
 
 
 def _shape(X: Any) -> tuple[int, ...]:
-    """() of what no array can be."""
+    """Returns the shape, () for what is not an array."""
     shape = getattr(X, "shape", None)
     if shape is not None:
         return tuple(shape)
@@ -203,6 +207,6 @@ def _are_texts(X: Any) -> bool:
 
 
 def _are_ragged(X: Any) -> bool:
-    """A list, or an array of objects, of sequences of different lengths."""
+    """True for a list, or an array of objects, with sequences of different lengths."""
     first = _first(X)
     return len(_shape(X)) < 2 and hasattr(first, "__len__") and not isinstance(first, str)

@@ -1,10 +1,11 @@
-"""LSTM, GRU and RNN to use instead of those of torch.nn: the same constructors, parameters, initial values, inputs and
-outputs, computed forward and backward by Unroll's kernels.
+"""Replacements for LSTM, GRU and RNN of torch.nn: the same constructors, parameters, initial values, inputs and outputs,
+with forward and backward computed by Unroll's kernels.
 
     from unroll.torch import LSTM                   # was: from torch.nn import LSTM
 
-They are subclasses of torch.nn's modules, so state_dicts, repr and isinstance are as they were. Tensors must be
-float32 on the CPU; anything else is refused with a sentence. Double backward is refused by PyTorch.
+They are subclasses of torch.nn's modules, so state_dicts, repr and isinstance work as before. Tensors must be float32
+on the CPU; others are refused with a message. Double backward is refused by PyTorch.
+
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from . import _core
 
 __all__ = ["GRU", "LSTM", "RNN", "IDLE_BYTES", "IDLE_SESSIONS", "memory"]
 
-#: Sessions, each for one shape of batches, that a module keeps while they are not in use: so many, or as many as it once
-#: had in use together, and bytes of all of them.
+#: Idle sessions, each for one shape of batches, that a module keeps: this many, or the most that it used at once, and
+#: at most this many bytes.
 IDLE_SESSIONS = 12
 IDLE_BYTES = 1 << 30
 
@@ -48,7 +49,7 @@ class _Idle(NamedTuple):
 
 
 class _Lease:
-    """A session while a graph needs it: from a forward to its backward, or to the end of the graph."""
+    """A session reserved for a graph: from a forward to its backward, or to the end of the graph."""
 
     def __init__(self, returned: collections.deque[_Idle], idle: _Idle):
         self.session = idle.session
@@ -60,8 +61,8 @@ class _Lease:
 
 
 class _Engine:
-    """A model of Unroll's with the shape of one module, and its sessions by the shape of batches. The lock is held
-    for a whole forward or backward: sessions share weights and gradients."""
+    """A model of Unroll's with the shape of one module, and its sessions by the shape of batches. The lock is held for a
+    whole forward or backward, because sessions share weights and gradients."""
 
     def __init__(self, spec: dict[str, Any]):
         self.spec = spec
@@ -70,10 +71,10 @@ class _Engine:
         self.idle: collections.OrderedDict[_Key, list[_Idle]] = collections.OrderedDict()
         self.returned: collections.deque[_Idle] = collections.deque()
         self.count = self.bytes = 0             # of the idle ones
-        self.made = self.leased = self.most = 0  # so far, now, and the most at once
+        self.made = self.leased = self.most = 0  # created so far; in use; the most at once
 
     def lease(self, **config: Any) -> _Lease:
-        """An idle session of this configuration, or a new one."""
+        """Returns an idle session with this configuration, or a new one."""
         key = tuple(config.items())
         self._collect()
         if key in self.idle:
@@ -95,7 +96,7 @@ class _Engine:
         return idle
 
     def _collect(self) -> None:
-        """What leases gave back becomes idle; what is idle longest ends."""
+        """Makes returned sessions idle, and ends those that have been idle longest."""
         while self.returned:
             idle = self.returned.popleft()
             self.idle.setdefault(idle.key, []).append(idle)
@@ -108,15 +109,15 @@ class _Engine:
 
 
 def _capacity(steps: int) -> int:
-    """Steps of the session that runs so many: rounded up by an eighth at most, so that batches of varying length
-    share sessions. A session computes the steps that there are."""
+    """Returns the steps of the session for a batch: rounded up by an eighth at most, so that batches of similar length
+    share sessions. A session computes only the steps of the batch."""
     unit = 1 << max(0, (steps - 1).bit_length() - 4)
     return -(-steps // unit) * unit
 
 
 def _threads(products: int) -> int:
-    """PyTorch's number of threads where a step has work for them: the library's own measurements, which 0 asks for,
-    would meet PyTorch's idle threads, which spin. Smaller steps are left to the library."""
+    """Returns PyTorch's number of threads if a step has work for them. With 0 the library would measure by itself, but
+    PyTorch's idle threads spin and disturb that. Smaller steps are left to the library."""
     threads = torch.get_num_threads()
     return threads if threads == 1 or products > 1_000_000 else 0
 
@@ -126,8 +127,8 @@ _engines_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """The locks of a child are open: no thread is left that would give back its parent's. Whoever held one had a session
-    of its own, which never comes back."""
+    """Resets the locks in a child: the threads that may hold the parent's do not exist. A thread that held one used a
+    session of its own, which is never returned."""
     global _engines_lock
     _engines_lock = threading.Lock()
     for engine in list(_engines.values()):
@@ -156,7 +157,7 @@ def _engine_of(module: nn.RNNBase) -> _Engine:
 
 
 def memory(module: nn.Module) -> dict[str, int]:
-    """Of a module that ran: how many sessions it made so far, how many are idle now and what bytes those hold."""
+    """For a module that has run: the number of sessions created so far, how many are idle now, and their bytes."""
     engine = _engines.get(module)
     if engine is None:
         return {"made": 0, "idle": 0, "bytes": 0}
@@ -169,7 +170,7 @@ def memory(module: nn.Module) -> dict[str, int]:
 
 
 class _Call:
-    """What one forward is, beside its tensors: enough to do it once more."""
+    """The description of a forward, without its tensors: enough to repeat it."""
 
     def __init__(self, engine: _Engine, config: dict[str, Any], lengths: Tensor):
         self.engine = engine
@@ -180,21 +181,21 @@ class _Call:
         self.directions = ("", ".reverse") if spec["bidirectional"] else ("",)
         self.has_cell = spec["cell"] == "lstm"
         self.output = f"y.l{spec['layers'] - 1}"
-        # Masks come from PyTorch's generator: torch.manual_seed repeats them.
+        # masks come from PyTorch's generator: torch.manual_seed repeats them
         draws = config["mode"] == "module" and not config["no_dropout"]
         self.masks = int(torch.randint(2**31 - 1, ())) if draws else 0
 
     def states(self, prefix: str) -> list[str]:
-        """The names of a session's arrays of states in the order of PyTorch's first axis."""
+        """Returns the names of a session's state arrays in the order of PyTorch's first axis."""
         return [f"{prefix}.l{layer}{direction}" for layer in self.layers for direction in self.directions]
 
     def forward(self, x: Tensor, states: _Tensors, weights: tuple[Tensor, ...]) -> tuple[_Lease, tuple[Tensor, ...]]:
-        """Runs a session on x [T, B, input]; gives it and y, hn and, of an LSTM, cn."""
+        """Runs a session on x [T, B, input]; returns it and y, hn and, for an LSTM, cn."""
         lease = self.engine.lease(**self.config)
         session = lease.session
         session.set_weights([w.detach().contiguous() for w in weights])
         if states[0] is None:
-            session.clear_states()
+            session.reset()
         else:
             self._write_states(session, "h0", states[0])
             self._write_states(session, "s0", states[1])
@@ -216,7 +217,7 @@ class _Call:
     def backward(
         self, session: _core.Session, gradients: _Tensors, wanted: tuple[bool, ...], x: Tensor, weights: tuple[Tensor, ...]
     ) -> list[Optional[Tensor]]:
-        """From the gradients of y, hn, cn those of x, h0, c0 and the weights, where wanted."""
+        """Computes the gradients of x, h0, c0 and the weights, where required, from those of y, hn, cn."""
         dy, dhn, dcn = gradients
         dy = x.new_zeros(x.shape[0], x.shape[1], self._width()) if dy is None else dy
         session.write("d." + self.output, dy.detach().contiguous())
@@ -247,20 +248,20 @@ class _Call:
 
     def _write_states(self, session: _core.Session, prefix: str, states: Optional[Tensor]) -> None:
         if states is not None:
-            for name, state in zip(self.states(prefix), states.detach().contiguous()):
+            for name, state in zip(self.states(prefix), states.detach().contiguous().unbind()):
                 session.write(name, state)
 
     def _write_gradients(self, session: _core.Session, prefix: str, gradient: Optional[Tensor], x: Tensor) -> None:
         self._write_states(session, prefix, x.new_zeros(self._state_shape(prefix, x)) if gradient is None else gradient)
 
     def _read_states(self, session: _core.Session, prefix: str, to: Tensor) -> Tensor:
-        for name, state in zip(self.states(prefix), to):
+        for name, state in zip(self.states(prefix), to.unbind()):
             session.read(name, state)
         return to
 
 
 class _Recurrence(torch.autograd.Function):
-    """The whole stack as one operation of PyTorch's graph: x [T, B, input], h0 and c0 (or None), weights."""
+    """The whole stack as one operation in PyTorch's graph: x [T, B, input], h0 and c0 (or None), weights."""
 
     @staticmethod
     def forward(ctx: Any, call: _Call, x: Tensor, h0: Optional[Tensor], c0: Optional[Tensor], *weights: Tensor) -> Any:
@@ -273,13 +274,13 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[Tensor]) -> Any:
-        if torch.is_grad_enabled():     # a second derivative is refused, also where these gradients are constant
+        if torch.is_grad_enabled():     # a second derivative is refused, even if these gradients are constant
             gradients = tuple(None if g is None else g.detach().requires_grad_() for g in gradients)
         return once_differentiable(_backward)(ctx, *gradients)
 
 
 def _backward(ctx: Any, dy: Optional[Tensor], dhn: Optional[Tensor], dcn: Optional[Tensor] = None) -> Any:
-    x, h0, c0, *weights = ctx.saved_tensors             # raises if one was changed in place meanwhile
+    x, h0, c0, *weights = ctx.saved_tensors             # raises if one was changed in place since
     call: _Call = ctx.call
     with call.engine.lock:
         lease, ctx.lease = ctx.lease, None
@@ -297,15 +298,15 @@ def _run(call: _Call, x: Tensor, states: _Tensors, weights: tuple[Tensor, ...], 
         return call.forward(x, states, weights)[1]
 
 
-# ---- beside PyTorch's compilers --------------------------------------------------------------
+# ---- PyTorch's compilers ---------------------------------------------------------------------
 
 
-#: Dispatch modes that record operations, or have tensors without numbers.
+#: Dispatch modes that record operations, or have tensors without values.
 _RECORDERS = ("FakeTensorMode", "FunctionalTensorMode", "ProxyTorchDispatchMode")
 
 
 def _refuse_tracing(name: str) -> None:
-    """Our kernels would be missing from what a tracer records."""
+    """True if a tracer is recording, which would miss our kernels."""
     traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if traced or any(type(mode).__name__ in _RECORDERS for mode in _get_current_dispatch_mode_stack()):
         raise RuntimeError(
@@ -320,7 +321,7 @@ def _refuse_tracing(name: str) -> None:
 
 
 def _leaf(module: nn.RNNBase, x: torch.fx.Proxy, hx: Any) -> torch.fx.Proxy:
-    """The call in a graph of torch.fx, whose leaves its tracer takes torch.nn's modules for."""
+    """Returns the call in a graph of torch.fx, whose tracer treats torch.nn's modules as leaves."""
     path = x.tracer.path_of_module(module)  # type: ignore[attr-defined]
     if not path:
         raise RuntimeError(f"unroll.torch.{type(module).__name__} is a leaf of torch.fx's graphs; fix: trace what holds it")
@@ -331,6 +332,8 @@ def _leaf(module: nn.RNNBase, x: torch.fx.Proxy, hx: Any) -> torch.fx.Proxy:
 
 
 def _refuse(module: nn.RNNBase, what: str, tensor: Tensor) -> None:
+    if tensor.is_cpu and tensor.dtype is torch.float32:
+        return
     name = type(module).__name__
     if tensor.device.type != "cpu":
         raise RuntimeError(
@@ -345,7 +348,7 @@ def _refuse(module: nn.RNNBase, what: str, tensor: Tensor) -> None:
 
 
 class _Recurrent(nn.RNNBase):
-    """What the three modules share: the way from PyTorch's inputs to a call and back."""
+    """Shared by the three modules: converts PyTorch's inputs to a call, and the results back."""
 
     def __prepare_scriptable__(self) -> nn.Module:
         name = type(self).__name__
@@ -354,7 +357,7 @@ class _Recurrent(nn.RNNBase):
         )
 
     def flatten_parameters(self) -> None:
-        """Nothing is to be done: weights are packed when they have changed."""
+        """Does nothing: weights are packed when they have changed."""
 
     def _weights(self) -> tuple[Tensor, ...]:
         weights = tuple(getattr(self, name) for name in self._flat_weights_names)
@@ -380,8 +383,8 @@ class _Recurrent(nn.RNNBase):
                     )
 
     def _call(self, x: Tensor, states: _Tensors, lengths: Optional[Tensor]) -> tuple[Tensor, ...]:
-        """x [T, B, input], time-major; states (h0, c0) or (None, None)."""
-        if "torch._dynamo" in sys.modules:              # which takes seconds to import; nobody compiles without it
+        """Runs x [T, B, input], time-major; states (h0, c0) or (None, None)."""
+        if "torch._dynamo" in sys.modules:              # importing it takes seconds; without it nothing is compiled
             return self._uncompiled(x, states, lengths)
         return self._compute(x, states, lengths)
 
@@ -405,14 +408,14 @@ class _Recurrent(nn.RNNBase):
             lengths = torch.full((x.shape[1],), x.shape[0], dtype=torch.int32)
         return _run(_Call(_engine_of(self), config, lengths), x, states, weights, graph)
 
-    # torch.compile leaves these alone. Why is said as torch.compiler.disable says it, which would import torch._dynamo.
+    # torch.compile skips these. The reason is set like torch.compiler.disable does, which would import torch._dynamo.
     _uncompiled = _disable_dynamo(_compute)
     _reason = "the kernels of unroll.torch are no operations of PyTorch's; fix: without fullgraph, or torch.nn's module"
     setattr(_call, "_torchdynamo_disable", True)
     setattr(_call, "_torchdynamo_disable_msg", _reason)
 
     def _padded(self, x: Tensor, states: _Tensors) -> tuple[Tensor, ...]:
-        """Rows of one length, with or without an axis of the batch."""
+        """Runs rows of equal length, with or without a batch axis."""
         if x.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {x.dim()}D instead")
         batched = x.dim() == 3
@@ -433,7 +436,7 @@ class _Recurrent(nn.RNNBase):
         return (y.transpose(0, 1) if self.batch_first else y, *last)
 
     def _packed(self, packed: PackedSequence, states: _Tensors) -> tuple[Any, ...]:
-        """Rows of any lengths: they are laid out with padding, which costs memory but no arithmetic."""
+        """Runs rows of any length: they are padded, which costs memory but no arithmetic."""
         data, sizes, order, back = packed
         x, lengths = pad_packed_sequence(PackedSequence(data, sizes))
         if order is not None:
@@ -479,5 +482,5 @@ class RNN(_Recurrent, nn.RNN):
         return self._any(input, (hx, None))
 
 
-if hasattr(torch.serialization, "add_safe_globals"):    # torch.load takes them where it takes torch.nn's
+if hasattr(torch.serialization, "add_safe_globals"):    # torch.load accepts them like torch.nn's
     torch.serialization.add_safe_globals([LSTM, GRU, RNN])

@@ -1,0 +1,13 @@
+/* Evaluations as JSON and as a line of text. */
+#ifndef CLI_EVALUATION_H
+#define CLI_EVALUATION_H
+#include <jansson.h>
+
+#include "unroll_train.h"
+
+/* Returns an object with the loss, the floor, the number of examples and the task's metrics; NULL: no memory. */
+json_t *evaluation_to_json(const unroll_evaluation *found);
+/* Writes "1.3604 nats (unigrams 3.1052), 1.963 bits per character, ..". */
+void evaluation_to_text(const unroll_evaluation *found, char *text, size_t size);
+
+#endif

@@ -1,0 +1,4 @@
+/* The persistent recurrences with operands in bf16. */
+#define PERSISTENT_OPERAND OPERAND_BF16
+#define PERSISTENT_WORD    bf16
+#include "extensions/cuda/kernels/persistent_kernels.cuh"

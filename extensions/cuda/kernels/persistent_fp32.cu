@@ -1,0 +1,5 @@
+/* The persistent recurrences with operands in fp32. */
+#define PERSISTENT_OPERAND OPERAND_F32
+#define PERSISTENT_WORD    fp32
+#define PERSISTENT_EXACT
+#include "extensions/cuda/kernels/persistent_kernels.cuh"

@@ -1,0 +1,1 @@
+# The extension gpu: what all GPUs share. It adds no row of its own.

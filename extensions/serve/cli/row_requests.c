@@ -1,0 +1,242 @@
+/* Requests for predictions of rows and for texts: they become jobs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extensions/serve/cli/serve.h"
+
+static const int64_t patience = 600 * (int64_t)1000000; /* the deadline of a job that has none */
+
+static void add_job(struct server *s, struct job *j, double timeout, int priority)
+{
+    struct peer *peer = j->peer;
+    j->deadline = j->began + (timeout > 0 ? (int64_t)timeout : patience);
+    j->priority = priority > 0 ? priority - 1 : 1;
+    if (jobs_add(s, j))
+        return;
+    j->model->refused++;
+    refuse_request(peer, 503, 1, "too many predictions and texts are waiting; fix: try again later");
+    job_free(s, j);
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+struct column {
+    json_t *rows; /* a list of objects */
+    const struct infer_tensor *tensor;
+    size_t width, at; /* elements of a row, taken so far */
+    bool valid;
+};
+
+static bool take_element(void *arg, const char *text, size_t bytes, double number)
+{
+    struct column *c = arg;
+    json_t *row = json_array_get(c->rows, c->at++ / c->width);
+    json_t *value = text ? json_stringn(text, bytes) : isnan(number) ? json_null() : json_real(number);
+    c->valid = value && row && (text || !isinf(number));
+    if (value && number == floor(number) && fabs(number) < 1e15) { /* as a file would have it: 3 and not 3.0 */
+        json_decref(value);
+        value = json_integer((json_int_t)number);
+    }
+    if (c->width == 1)
+        return json_object_set_new(row, c->tensor->name, value) == 0 && c->valid;
+    json_t *list = json_object_get(row, c->tensor->name);
+    if (!list && json_object_set_new(row, c->tensor->name, list = json_array()))
+        return false;
+    return json_array_append_new(list, value) == 0 && c->valid;
+}
+
+/* Each input is a column: [rows], [rows, 1], or [rows, steps] of series. */
+static bool make_rows(const struct infer *r, json_t *rows, char *error)
+{
+    for (int i = 0; i < r->inputs; i++) {
+        const struct infer_tensor *t = &r->input[i];
+        struct column c = {
+            .rows = rows, .tensor = t, .width = t->rank > 1 ? t->count / (t->shape[0] ? t->shape[0] : 1) : 1};
+        while (i == 0 && json_array_size(rows) < t->shape[0])
+            if (json_array_append_new(rows, json_object()))
+                return snprintf(error, INFER_ERROR, "no memory for the rows; fix: send fewer at once"), false;
+        if (!t->count || t->shape[0] != json_array_size(rows)) {
+            snprintf(error, INFER_ERROR,
+                     "the column '%s' has %zu rows, the first has %zu; fix: use columns of equal length", t->name,
+                     t->shape[0], json_array_size(rows));
+            return false;
+        }
+        if (!infer_each(t, take_element, &c, error)) {
+            if (!*error)
+                snprintf(error, INFER_ERROR,
+                         "element %zu of '%s' is no text in UTF-8 and no number; fix: such an element", c.at, t->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+void infer_rows(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
+{
+    char error[INFER_ERROR] = "";
+    json_t *rows = json_array(), *row;
+    size_t i;
+    struct job *j = job_new(s, JOB_PREDICT, peer, m);
+    bool made = j && make_rows(r, rows, error);
+    if (j && made && !infer_wants(r, "predictions", &j->binary)) {
+        snprintf(error, sizeof error, "the model has no output '%s'; fix: its output is 'predictions'",
+                 r->output[0].name);
+        made = false;
+    }
+    json_array_foreach(rows, i, row)
+    {
+        char *text = made ? json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+        if (text)
+            buffer_print(&j->rows, "%s", ""), buffer_add(&j->rows, text, strlen(text)), buffer_add(&j->rows, "\n", 1);
+        free(text);
+    }
+    json_decref(rows);
+    if (made) {
+        snprintf(j->id, sizeof j->id, "%s", r->id);
+        add_job(s, j, r->timeout, r->priority);
+        return;
+    }
+    m->errors++;
+    refuse_request(peer, j ? 400 : 503, !j, "%s", j ? error : "no memory; fix: try again later");
+    if (j)
+        job_free(s, j);
+}
+
+/* ---- texts ------------------------------------------------------------------------------- */
+
+/* From the parameters of a request; false: one of them is outside its range. */
+static bool read_sampling(const json_t *p, unroll_sample_config *c, char *error)
+{
+    enum { LONGEST = 100000, MOST_TOKENS = 1 << 21 };
+    const json_t *longest = json_object_get(p, "length"), *temperature = json_object_get(p, "temperature");
+    const json_t *top_p = json_object_get(p, "top_p");
+    int64_t length = 200, top_k = c->top_k, seed = 1;
+    if (!longest)
+        longest = json_object_get(p, "max_tokens");
+    if (!infer_integer(longest, 1, LONGEST, &length) ||
+        !infer_integer(json_object_get(p, "top_k"), 0, MOST_TOKENS, &top_k) ||
+        !infer_integer(json_object_get(p, "seed"), 0, INT64_MAX, &seed) ||
+        (temperature && !json_is_number(temperature)) || (top_p && !json_is_number(top_p))) {
+        snprintf(
+            error, INFER_ERROR,
+            "a parameter of the text is no number in its range; fix: use length 1..%d, temperature, top_k, top_p, seed",
+            LONGEST);
+        return false;
+    }
+    c->length = (int)length;
+    c->top_k = (int)top_k;
+    c->seed = (uint64_t)seed;
+    c->temperature = temperature ? json_number_value(temperature) : c->temperature;
+    c->top_p = top_p ? json_number_value(top_p) : c->top_p;
+    return true;
+}
+
+static void add_text(struct server *s, struct job *j, const char *prompt, size_t bytes, const json_t *parameters,
+                     double timeout, int priority)
+{
+    char error[INFER_ERROR] = "no memory; fix: try again later";
+    j->prompt = strndup(prompt, bytes);
+    if (j->prompt && read_sampling(parameters, &j->sample, error)) {
+        j->sample.prompt = j->prompt;
+        add_job(s, j, timeout, priority);
+        return;
+    }
+    j->model->errors++;
+    refuse_request(j->peer, 400, 0, "%s", error);
+    job_free(s, j);
+}
+
+struct prompt {
+    const char *text;
+    size_t bytes, count;
+};
+
+static bool take_prompt(void *arg, const char *text, size_t bytes, double number)
+{
+    struct prompt *p = arg;
+    (void)number;
+    *p = (struct prompt){text, bytes, p->count + 1};
+    return text != NULL;
+}
+
+/* The logits after each token of a text: the text is replaced by its tokens. */
+static void infer_text_steps(struct server *s, struct peer *peer, struct served *m, const struct infer *r,
+                             const struct prompt *p)
+{
+    enum { MOST = 1 << 16 };
+    unroll_dataset *data = NULL;
+    struct infer tokens = *r;
+    struct infer_tensor *t = &tokens.input[0];
+    if (p->bytes == 0 || p->bytes > MOST || read_as_file(m, "text", p->text, p->bytes, &data) != UNROLL_OK) {
+        m->errors++;
+        refuse_request(peer, 400, 0, "%s",
+                       p->bytes == 0 || p->bytes > MOST
+                           ? "the text has no bytes, or more than 65536; fix: send it in parts"
+                           : unroll_last_error());
+        return;
+    }
+    *t = (struct infer_tensor){.name = "tokens", .type = INFER_INT32, .rank = 1};
+    t->count = t->shape[0] = unroll_dataset_tokens(data, 0, 0, NULL);
+    t->bytes = 4 * t->count;
+    tokens.inputs = 1;
+    int32_t *numbers = malloc(t->bytes + 1);
+    unsigned char *raw = malloc(t->bytes + 1);
+    t->raw = raw;
+    if (numbers && raw) {
+        unroll_dataset_tokens(data, 0, t->count, numbers);
+        for (size_t i = 0; i < t->count; i++) put_u32(raw + 4 * i, (uint32_t)numbers[i]);
+        infer_steps(s, peer, m, &tokens);
+    } else {
+        refuse_request(peer, 503, 1, "no memory; fix: try again later");
+    }
+    free(numbers);
+    free(raw);
+    unroll_dataset_free(data);
+}
+
+void infer_text(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
+{
+    struct prompt p = {0};
+    char error[INFER_ERROR];
+    bool binary;
+    const bool taken = infer_each(infer_input(r, "text"), take_prompt, &p, error) && p.count == 1;
+    if (taken && m->pool && r->outputs && infer_wants(r, m->output, &binary)) {
+        infer_text_steps(s, peer, m, r, &p);
+        return;
+    }
+    if (!taken || !infer_wants(r, "text", &binary)) {
+        m->errors++;
+        refuse_request(
+            peer, 400, 0,
+            "'text' is not one BYTES element, or the model has no such output; fix: shape [1], datatype BYTES, "
+            "output 'text' or 'logits'");
+        return;
+    }
+    struct job *j = job_new(s, JOB_TEXT, peer, m);
+    if (!j) {
+        refuse_request(peer, 503, 1, "no memory; fix: try again later");
+        return;
+    }
+    j->binary = binary;
+    snprintf(j->id, sizeof j->id, "%s", r->id);
+    add_text(s, j, p.text, p.bytes, r->parameters, r->timeout, r->priority);
+}
+
+void generate(struct server *s, struct peer *peer, struct served *m, const struct request *request, bool events)
+{
+    json_t *root = json_loadb(request->body, request->bytes, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *text = json_object_get(root, "text_input"), *inner = json_object_get(root, "parameters");
+    struct job *j = m->can_sample && json_is_string(text) ? job_new(s, events ? JOB_EVENTS : JOB_TEXT, peer, m) : NULL;
+    if (j) {
+        j->generate = true;
+        add_text(s, j, json_string_value(text), json_string_length(text), inner ? inner : root, 0, 0);
+    } else {
+        m->errors++;
+        refuse_request(peer, 400, 0,
+                       m->can_sample ? "the request has no \"text_input\"; fix: {\"text_input\": \"..\"}"
+                                     : "the model does not write text; fix: use a model of the task lm");
+    }
+    json_decref(root);
+}

@@ -1,0 +1,2 @@
+# The extension simulation: ranks of a simulated cluster. Programs call it; it adds no row.
+NEEDS_simulation = cluster

@@ -1,0 +1,13 @@
+/* The recurrence in floats, for every ISA: the ISA's product and cells do the arithmetic. The kernels are in
+ * rnn_forward.h and rnn_backward.h. */
+
+typedef float real;
+#define KERNEL_RNN      kernel_rnn
+#define KERNEL_RNN_BACK kernel_rnn_back
+#include "device/cpu/recurrent/rnn_parts.h"
+#include "device/cpu/recurrent/rnn_forward.h"
+#include "device/cpu/recurrent/rnn_piece_parts.h"
+#include "device/cpu/recurrent/rnn_time_ranks.h"
+#include "device/cpu/recurrent/rnn_pieces.h"
+#include "device/cpu/recurrent/rnn_backward.h"
+#include "device/cpu/recurrent/rnn_pieces_back.h"

@@ -1,5 +1,0 @@
-/* The persistent recurrences with operands in fp32. */
-#define PERSISTENT_OPERAND OPERAND_F32
-#define PERSISTENT_WORD    fp32
-#define PERSISTENT_EXACT
-#include "device/cuda/persistent_kernels.cuh"

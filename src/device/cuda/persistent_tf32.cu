@@ -1,4 +1,0 @@
-/* The persistent recurrences with operands in tf32. */
-#define PERSISTENT_OPERAND OPERAND_TF32
-#define PERSISTENT_WORD    tf32
-#include "device/cuda/persistent_kernels.cuh"

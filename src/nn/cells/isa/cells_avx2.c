@@ -1,0 +1,9 @@
+/* All cells for AVX2. The build sets the flags; v_avx2.h checks them. */
+#include "nn/cells/cell.h"
+#include "nn/vector/v_avx2.h"
+#include "nn/vector/v_low_precision.h"
+#define CELL_USER "nn/cells/step/cell_loops.h"
+#include "nn/cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_avx2[] = {ALL_CELLS(KERNELS) NULL};

@@ -1,0 +1,133 @@
+"""The page of `unroll serve` in Chromium without a screen: it writes text, classifies, draws a forecast, shows errors.
+Usage: test_page.py COMMAND [FOLDER]; FOLDER: screenshots are written there."""
+# test: args=$B/unroll; seconds=40
+import base64
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from client import Server, WebSocket, check, finish, wait_for
+
+binary = os.path.abspath(sys.argv[1])
+browser = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser(WebSocket):
+    """The developer tools of Chromium."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=900,640",
+                                         f"--user-data-dir={folder}/profile", "about:blank"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        active = os.path.join(folder, "profile", "DevToolsActivePort")
+        found = wait_for(lambda: os.path.exists(active) and open(active).read().split("\n"))
+        self.number, self.session = 0, None
+        self.connect(("127.0.0.1", int(found[0])), found[1])
+        page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self.session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        self.send(json.dumps(message).encode(), kind=1)
+        while (answer := json.loads(self.receive())).get("id") != self.number:
+            pass
+        return answer["result"]
+
+    def ask(self, code):
+        return self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)["result"].get("value")
+
+    def until(self, code):
+        return wait_for(lambda: self.ask(code))
+
+    def save(self, name):
+        if len(sys.argv) > 2:
+            picture = self.call("Page.captureScreenshot", format="png")["data"]
+            with open(os.path.join(sys.argv[2], name), "wb") as file:
+                file.write(base64.b64decode(picture))
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def train(work):
+    draw = random.Random(1)
+    with open(f"{work}/book.txt", "w") as file:
+        file.write("The rain falls on the quiet town. The wind sings to the sea.\n" * 60)
+    with open(f"{work}/mood.csv", "w") as file:
+        file.write("text,mood\n" + "".join(f"{draw.choice(['what a', 'such a', 'a very'])} {word} day,{mood}\n" for _ in range(40)
+                                           for word, mood in (("sunny", "glad"), ("grim", "sad"))))
+    table = "day,sold\n" + "".join(f"{t},{100 + 30 * math.sin(t / 7 * 2 * math.pi) + draw.uniform(0, 8):.1f}\n" for t in range(210))
+    with open(f"{work}/sales.csv", "w") as file:
+        file.write(table)
+    for words in (["book.txt", "--hidden", "64", "--steps", "150", "--lr", "0.01", "--batch", "4", "--bptt", "32"],
+                  ["mood.csv", "--target", "mood", "--hidden", "16", "--epochs", "10"],
+                  ["sales.csv", "--task", "forecast", "--target", "sold", "--horizon", "14", "--hidden", "24", "--epochs", "10"]):
+        subprocess.run([binary, "train", *words, "--quiet", "--out", words[0].split(".")[0]], cwd=work, check=True, capture_output=True)
+    return table
+
+
+def press(page, model, name):
+    page.until("!!document.querySelector('h2')")      # what is shown first
+    page.ask("document.querySelector('h2').remove()")
+    page.ask(f"[...document.querySelectorAll('#models button')].find(b => b.textContent === '{model}').click()")
+    check(f"the panel of {model}", page.until(f"document.querySelector('h2')?.textContent === '{model} ({name})'"))
+
+
+def use(page, server, table):
+    page.call("Page.navigate", url=f"http://127.0.0.1:{server.port}/")
+    check("the models are listed", page.until("document.querySelectorAll('#models button').length === 3"))
+    press(page, "book", "lm")
+    page.ask("document.querySelector('textarea').value = 'The '; document.querySelector('input[type=number]').value = 160; document.querySelector('#go').click()")
+    check("a text is written", page.until("document.querySelector('#out')?.dataset.done && document.querySelector('#out').textContent.length >= 160"),
+          page.ask("document.querySelector('#main').innerText"))
+    check("it is the text of the model", page.ask("document.querySelector('#out').textContent.startsWith('The ')"))
+    check("the load is shown", page.until("/requests\\/s/.test(document.querySelector('#live').textContent)"))
+    page.save("serving-text.png")
+    press(page, "mood", "classify")
+    page.ask("document.querySelector('#rows').value = 'what a grim day'; document.querySelector('#go').click()")
+    check("a text is classified", page.until("document.querySelectorAll('.bar').length === 2"))
+    check("with its label first", page.ask("document.querySelector('.bar span').textContent") == "sad")
+    page.save("serving-class.png")
+    press(page, "sales", "forecast")
+    page.ask(f"document.querySelector('#rows').value = {json.dumps(table)}; document.querySelector('#go').click()")
+    check("a forecast is drawn", page.until("document.querySelectorAll('#out svg polyline').length === 2"))
+    points = page.ask("document.querySelectorAll('#out svg polyline')[1].getAttribute('points').split(' ').length")
+    check("of as many steps as the horizon", points == 15, points)
+    band = page.ask("document.querySelector('#out svg polygon').getAttribute('points').split(' ').length")
+    check("with its interval", band == 28, band)
+    page.ask("scrollTo(0, 1e6)")
+    page.save("serving-forecast.png")
+    page.ask("document.querySelector('#rows').value = 'nothing\\n1'; document.querySelector('#go').click()")
+    check("an error is shown with its fix", page.until("/fix: /.test(document.querySelector('#out .error')?.textContent)"))
+    check("nothing was loaded from elsewhere", page.ask(
+        "performance.getEntriesByType('resource').every(r => r.name.startsWith(location.origin) || r.name.startsWith('data:'))"))
+
+
+def main():
+    if not browser:
+        print("skipped: there is no chromium\npage: 0 passed, 0 failed, 1 skipped")
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+        if "libwebsockets was not found" in subprocess.run([binary, "serve", "none"], capture_output=True, text=True).stderr:
+            print("skipped: the server wants libwebsockets-dev\npage: 0 passed, 0 failed, 1 skipped")
+            return
+        table = train(work)
+        with Server(binary, "book", "mood", "sales", folder=work) as server:
+            page = Browser(work)
+            try:
+                use(page, server, table)
+            finally:
+                page.end()
+    finish("page")
+
+
+main()
