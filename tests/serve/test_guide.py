@@ -27,6 +27,7 @@ def block(with_text):
 
 
 def train():
+    """The model of text is so large that no processor steps it within the microsecond that the page gives it."""
     draw = random.Random(1)
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,.:;'`()/]}{-\n"
     with open(os.path.join(work, "book.txt"), "w") as file:
@@ -35,7 +36,7 @@ def train():
         file.write("name,kind\n" + "".join("%s,%s\n" % ("".join(draw.choice("abcd") for _ in range(6)), draw.choice(["red", "blue"])) for _ in range(80)))
     with open(os.path.join(work, "sales.csv"), "w") as file:
         file.write("t,sold,price\n" + "".join("%d,%.2f,%.2f\n" % (t, draw.uniform(50, 90), draw.uniform(1, 2)) for t in range(200)))
-    for words in (["book.txt", "--hidden", "16", "--bptt", "16", "--batch", "4", "--out", "runs/book"], ["names.csv", "--target", "kind", "--hidden", "8", "--out", "runs/names"],
+    for words in (["book.txt", "--hidden", "512", "--bptt", "16", "--batch", "4", "--out", "runs/book"], ["names.csv", "--target", "kind", "--hidden", "8", "--out", "runs/names"],
                   ["sales.csv", "--task", "forecast", "--target", "sold", "--horizon", "3", "--hidden", "8", "--out", "runs/sales"]):
         subprocess.run([binary, "train", *words, "--steps", "4", "--quiet"], cwd=work, check=True, capture_output=True)
 
