@@ -50,11 +50,13 @@ static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
     if (split_is_auto(bench->settings))
-        return complain(UNROLL_USAGE, "--split auto: bench does not choose a split; fix: --split batch=2 or time=2");
+        return complain(UNROLL_USAGE,
+                        "--split auto: bench does not choose a split; fix: use --split batch=2 or time=2");
     if (is_pass(bench, "stream") && bench->ranks.comm)
         return complain(UNROLL_USAGE, "--pass stream measures one process; fix: start it without mpirun");
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
-        return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without --ragged");
+        return complain(UNROLL_USAGE,
+                        "--pass stream measures single steps; fix: use --shape L,1,B,I,H without --ragged");
     if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
         return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients need fp32 weights; fix: measure --pass infer",
                         dtype);

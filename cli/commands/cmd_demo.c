@@ -22,7 +22,7 @@ static unroll_status write_series(const char *path)
     for (int i = 0; file && co2[i]; i++) fprintf(file, "%s\n", co2[i]);
     const bool failed = !file || ferror(file);
     if ((file && fclose(file) != 0) || failed)
-        return complain(UNROLL_RESOURCE, "cannot write '%s': %s; fix: --out FOLDER that can be written", path,
+        return complain(UNROLL_RESOURCE, "cannot write '%s': %s; fix: use --out FOLDER that can be written", path,
                         strerror(errno));
     return UNROLL_OK;
 }
@@ -47,7 +47,7 @@ unroll_status cmd_demo(struct settings *settings)
     const char *folder = is_given(settings, OPTION_OUT) ? text_of(settings, OPTION_OUT) : "unroll-demo";
     char data[PATH_MAX], run[PATH_MAX], picture[PATH_MAX], limit[32];
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return complain(UNROLL_RESOURCE, "cannot make the folder '%s': %s; fix: --out FOLDER that can be written",
+        return complain(UNROLL_RESOURCE, "cannot make the folder '%s': %s; fix: use --out FOLDER that can be written",
                         folder, strerror(errno));
     snprintf(data, sizeof data, "%s/co2.csv", folder);
     snprintf(run, sizeof run, "%s/run", folder);

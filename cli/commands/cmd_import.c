@@ -75,7 +75,7 @@ static unroll_status verify(struct importing *i)
     return complain(
         UNROLL_FAILURE,
         "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not compute the reference, or the "
-        "arrays are batch-first; fix: --batch-first, or use arrays of this model",
+        "arrays are batch-first; fix: use --batch-first, or use arrays of this model",
         i->difference.array, reference, i->difference.relative, tolerance);
 }
 

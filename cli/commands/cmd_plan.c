@@ -31,10 +31,11 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_plan_config config = unroll_plan_config_default();
     struct ranks ranks = {0};
     if (integer_of(settings, OPTION_BATCH) < 1)
-        return complain(UNROLL_USAGE, "--batch %s: a plan needs a number of rows; fix: --batch 32",
+        return complain(UNROLL_USAGE, "--batch %s: a plan needs a number of rows; fix: use --batch 32",
                         text_of(settings, OPTION_BATCH));
     if (integer_of(settings, OPTION_BPTT) == 0)
-        return complain(UNROLL_USAGE, "--bptt full: a plan reads no text, so its length is unknown; fix: --bptt 64");
+        return complain(UNROLL_USAGE,
+                        "--bptt full: a plan reads no text, so its length is unknown; fix: use --bptt 64");
     spec.tokens = 1; /* the task is lm */
     spec.input = spec.output = (int)integer_of(settings, OPTION_INPUT);
     spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;

@@ -18,7 +18,7 @@ static unroll_status check_request(const struct settings *s)
 {
     const char *target = text_of(s, OPTION_SAVE);
     if (strcmp(text_of(s, OPTION_WRITE), "f32") == 0)
-        return complain(UNROLL_USAGE, "--write f32 is for stream; fix: --write csv, or labels for sounds");
+        return complain(UNROLL_USAGE, "--write f32 is for stream; fix: use --write csv, or labels for sounds");
     if (writes_labels(s) && (is_on(s, OPTION_JSON) || text_of(s, OPTION_KEEP_COLUMNS)))
         return complain(UNROLL_USAGE, "--write labels has no --%s; fix: leave it out, or use --write csv",
                         is_on(s, OPTION_JSON) ? "json" : "keep");

@@ -110,7 +110,7 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
     struct frames frames;
     bool more = true, named = false;
     if (s->columns.tokens && format != FRAMES_CSV)
-        return complain(UNROLL_USAGE, "the model reads tokens, and this --format has numbers; fix: --format %s",
+        return complain(UNROLL_USAGE, "the model reads tokens, and this --format has numbers; fix: use --format %s",
                         s->network.tokens ? "text or csv" : "csv");
     unroll_status status = frames_open(&frames, stdin, format, s->columns.tokens + s->columns.numbers);
     if (status != UNROLL_OK && !stopped)
@@ -260,11 +260,11 @@ static unroll_status stream_text(struct streamer *s)
     unroll_status status = UNROLL_OK;
     char character[LONGEST_SYMBOL + 1];
     if (s->symbols.count == 0 || (s->symbols.schema == NULL && !s->symbols.predicts))
-        return complain(UNROLL_USAGE, "the model has no text vocabulary; fix: --format csv or f32");
+        return complain(UNROLL_USAGE, "the model has no text vocabulary; fix: use --format csv or f32");
     if (!s->symbols.characters)
         return complain(
             UNROLL_UNSUPPORTED,
-            "a word ends only where the next begins, so words can't be streamed; fix: --format csv with token ids");
+            "a word ends only where the next begins, so words can't be streamed; fix: use --format csv with token ids");
     for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
         if (read_character(character) == 0 || stopped)
             break;
@@ -302,7 +302,7 @@ static unroll_status run(struct streamer *s)
     const char *write = text_of(s->settings, OPTION_WRITE);
     s->raw = strcmp(write, "f32") == 0;
     if (strcmp(write, "labels") == 0)
-        return complain(UNROLL_USAGE, "--write labels is for predict; fix: --write csv, or f32");
+        return complain(UNROLL_USAGE, "--write labels is for predict; fix: use --write csv, or f32");
     if (format == NULL)
         format = of_text ? "text" : *s->sound.features ? "wav" : "csv";
     listen_to_signals();

@@ -45,6 +45,8 @@ const char *as_options(const char *sentence)
         used += (size_t)(option ? snprintf(text + used, sizeof text - used, "--%s", option)
                                 : snprintf(text + used, sizeof text - used, "%.*s", (int)length, c + 1));
         c += length + 2;
+        if (option && strncmp(c, " = ", 3) == 0) /* `dropout` = 2: --dropout 2 */
+            c += 2;
     }
     text[used] = '\0';
     return text;

@@ -56,7 +56,7 @@ static unroll_status check_line(struct frames *f, int next)
     if (f->line == 1 && strncmp(f->text, byte_order_mark, 3) == 0)
         memset(f->text, ' ', 3);
     if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
-        return refuse(f, "the input is a sound, not lines of numbers; fix: --format wav");
+        return refuse(f, "the input is a sound, not lines of numbers; fix: use --format wav");
     if (next == '\0')
         return refuse(
             f, "line %lld holds a zero byte, so it is not text; fix: convert it to UTF-8, or --format f32 or npy",

@@ -34,7 +34,7 @@ unroll_status label_files_open(struct label_files *files, const unroll_model *mo
     sound_steps_find(model, &sound);
     if (*sound.features == '\0' || !is_tag(model))
         return complain(UNROLL_USAGE, "--write labels needs a model that predicts a label for each frame of sounds; "
-                                      "fix: --write csv, or train with a file of labels next to each sound");
+                                      "fix: use --write csv, or train with a file of labels next to each sound");
     if (folder && exists(folder) && !is_directory(folder))
         return complain(UNROLL_USAGE,
                         "-o %s is a file, and --write labels writes a file for each sound; fix: give a "
@@ -112,7 +112,7 @@ static unroll_status check_tags(const json_t *tags)
     size_t i;
     json_array_foreach(tags, i, tag) if (strpbrk(json_string_value(tag), "\t\r\n")) return complain(
         UNROLL_UNSUPPORTED,
-        "the label '%.60s' has a tab or a line end, which label files cannot hold; fix: --write csv",
+        "the label '%.60s' has a tab or a line end, which label files cannot hold; fix: use --write csv",
         json_string_value(tag));
     return UNROLL_OK;
 }

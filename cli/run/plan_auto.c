@@ -31,9 +31,9 @@ unroll_status plan_auto_check(const struct settings *s)
                             options[chosen[i]].name);
     for (size_t i = 0; i < sizeof wants / sizeof *wants; i++)
         if (is_auto != (given(s, wants[i]) != NULL))
-            return is_auto
-                       ? complain(UNROLL_USAGE, "--auto: the planner needs the cluster; fix: --network FILE --hosts N")
-                       : complain(UNROLL_USAGE, "--%s is for the planner; fix: add --auto", options[wants[i]].name);
+            return is_auto ? complain(UNROLL_USAGE,
+                                      "--auto: the planner needs the cluster; fix: use --network FILE --hosts N")
+                           : complain(UNROLL_USAGE, "--%s is for the planner; fix: add --auto", options[wants[i]].name);
     if (is_auto && number_whole_integer(text_of(s, OPTION_HOSTS), 1, RANKS_MAX, &hosts) != NUMBER_OK)
         return complain(UNROLL_USAGE, "--hosts '%.40s' is not a number of hosts; fix: choose a value from 1 to %d",
                         text_of(s, OPTION_HOSTS), RANKS_MAX);

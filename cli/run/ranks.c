@@ -129,7 +129,7 @@ static unroll_status check_count(const struct ranks *ranks, const struct setting
             "--split %s is for %d ranks, but one process was started; fix: start it as 'mpirun -n %d unroll %s ...'",
             text_of(s, OPTION_SPLIT), cut, cut, commands[s->command].name);
     if (cut == 1)
-        return complain(UNROLL_USAGE, "%d ranks were started without a division of the work; fix: --split batch=%d",
+        return complain(UNROLL_USAGE, "%d ranks were started without a division of the work; fix: use --split batch=%d",
                         started, started);
     return complain(UNROLL_USAGE, "--split %s is for %d ranks, but %d were started; fix: start %d, or cut for %d",
                     text_of(s, OPTION_SPLIT), cut, started, cut, started);

@@ -231,7 +231,7 @@ static unroll_status ranks_check(const struct plan *p)
                     "exact: NCCL adds in an order of its own, not in that of one process; fix: leave "
                     "out exact, or run on the cpu");
     if (p->config.sum != COMM_AUTO && p->config.sum != COMM_NATIVE)
-        return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: `sum` auto",
+        return fail(UNROLL_UNSUPPORTED, "`sum` = %s: between GPUs NCCL chooses how it adds; fix: use `sum` auto",
                     algorithm_name(p->config.sum));
     if (p->chunk_axis == AX_B && p->config.chunks > 1)
         return fail(UNROLL_UNSUPPORTED,

@@ -153,14 +153,14 @@ static unroll_status check_plan(const struct gpu_executable *in, const struct de
     const struct plan *p = in->plan;
     if (options->isa)
         return fail(UNROLL_UNSUPPORTED,
-                    "GPUs have no instruction sets to choose from (isa = '%s'); fix: leave `isa` out", options->isa);
+                    "GPUs have no instruction sets to choose from (`isa` = '%s'); fix: leave `isa` out", options->isa);
     if (plan_ranks(p) > 1)
         TRY(check_ranks(in, options));
     if (p->config.real != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED,
                     "GPUs compute in fp32, tf32, bf16 and fp16, not in double precision; fix: check on the cpu");
     if (p->config.weights != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "weights kept in bf16 or int8 are for the cpu; fix: `precision` bf16");
+        return fail(UNROLL_UNSUPPORTED, "weights kept in bf16 or int8 are for the cpu; fix: use `precision` bf16");
     for (int i = 0; i < p->ops; i++) {
         const enum op_kind kind = p->op[i].kind;
         if (kind == OP_RNN)

@@ -28,7 +28,7 @@ unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
     if (!loss_is_compiled(call->op->choice))
         return fail(
             UNROLL_UNSUPPORTED,
-            "loss = '%s': GPUs run the losses that the library was built with; fix: use one of them, or device cpu",
+            "`loss` = '%s': GPUs run the losses that the library was built with; fix: use one of them, or device cpu",
             loss->name);
     const struct gpu_view *constants = &call->view[LOSS_CONSTANTS];
     struct loss_args args = {.z = rows_of(z),

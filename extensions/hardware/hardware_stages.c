@@ -9,7 +9,7 @@
 static unroll_status refuse_act(const struct program *p, const struct act *a)
 {
     static const char *const names[] = {
-        [ACT_SOFTMAX] = "a softmax; fix: `head` class, whose index of the largest needs none, or a linear head",
+        [ACT_SOFTMAX] = "a softmax; fix: use `head` class, whose index of the largest needs none, or a linear head",
         [ACT_POOL] = "a pool 'max'; fix: use the pool 'last'",
         [ACT_EMBED] = "an embedding next to other inputs; fix: use a model of tokens alone or of numbers alone",
         [ACT_COLUMN] = "tokens of several columns; fix: use a model of one token a step or of numbers alone",
@@ -127,7 +127,7 @@ static unroll_status find_sources(struct hardware *h, struct stage *s)
                         "hardware has no form of a head that reads the inputs; fix: add a hidden layer");
     }
     if (most > h->lanes)
-        return fail(UNROLL_USAGE, "lanes = %d: a unit of layer %d has %d sums at a time; fix: use at least %d lanes",
+        return fail(UNROLL_USAGE, "`lanes` = %d: a unit of layer %d has %d sums at a time; fix: use at least %d lanes",
                     h->lanes, h->program->act[s->act].layer, most, most);
     for (int i = 0; i < s->sources; i++) {
         struct source *from = &s->source[i];

@@ -130,7 +130,7 @@ static unroll_status check_prefix(const char *prefix)
     if (!length || length > VERILOG_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(
             UNROLL_USAGE,
-            "prefix = '%.40s': a module needs a word of letters, digits and _, of at most %d, that does not begin "
+            "`prefix` = '%.40s': a module needs a word of letters, digits and _, of at most %d, that does not begin "
             "with a digit; fix: use a prefix such as net",
             prefix, VERILOG_PREFIX);
     return UNROLL_OK;
@@ -156,11 +156,11 @@ static unroll_status check_store(const struct verilog *v)
     if (strcmp(v->store, "spram"))
         return UNROLL_OK;
     if (strcmp(v->target, "ice40"))
-        return fail(UNROLL_USAGE, "only the target ice40 has SPRAM; fix: `target` ice40, or `store` ram");
+        return fail(UNROLL_USAGE, "only the target ice40 has SPRAM; fix: use `target` ice40, or `store` ram");
     if (v->h->lanes > SPRAM_LANES || v->h->weight_words > 16384)
         return fail(
             UNROLL_UNSUPPORTED,
-            "the SPRAM of an iCE40 has room for 16384 words of 8 lanes, the model takes %zu of %d; fix: `lanes` "
+            "the SPRAM of an iCE40 has room for 16384 words of 8 lanes, the model takes %zu of %d; fix: use `lanes` "
             "8 or fewer, or a smaller network",
             v->h->weight_words, v->h->lanes);
     return UNROLL_OK;
@@ -332,10 +332,10 @@ static unroll_status export_verilog(const unroll_model *model, const char *path,
     if (config->operand_bits != 8 && config->operand_bits != 16)
         return fail(UNROLL_USAGE, "operand_bits = %d; fix: choose one of 8, 16", config->operand_bits);
     if (config->lanes < 0 || config->lanes > 64)
-        return fail(UNROLL_USAGE, "lanes = %d; fix: choose a value from 1 to 64, or 0 to have them chosen",
+        return fail(UNROLL_USAGE, "`lanes` = %d; fix: choose a value from 1 to 64, or 0 to have them chosen",
                     config->lanes);
     if (!(config->delta <= 32767))
-        return fail(UNROLL_USAGE, "delta = %g; fix: use a difference of numbers, or -1", config->delta);
+        return fail(UNROLL_USAGE, "`delta` = %g; fix: use a difference of numbers, or -1", config->delta);
     TRY(calibration_open(config->calibration, model, &file));
     v.calibration = file.c.steps ? &file.c : NULL;
     unroll_status status = program_new_integer(model, config->calibration ? &file.c : NULL, config->operand_bits, &p);

@@ -47,7 +47,7 @@ static unroll_status find_chip(const char *topology, const struct chip **chip)
             return UNROLL_OK;
         }
     return fail(UNROLL_USAGE,
-                "topology = '%s'; fix: use a chip and its grid such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2",
+                "`topology` = '%s'; fix: use a chip and its grid such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2",
                 topology);
 }
 

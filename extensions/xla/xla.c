@@ -241,7 +241,7 @@ static unroll_status read_options(struct xla_executable *x, const struct device_
 {
     if (options->isa)
         return fail(UNROLL_UNSUPPORTED,
-                    "XLA devices have no instruction sets to choose from (isa = '%s'); fix: leave `isa` out",
+                    "XLA devices have no instruction sets to choose from (`isa` = '%s'); fix: leave `isa` out",
                     options->isa);
     if (options->comm && !options->staged)
         return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "

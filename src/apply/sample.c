@@ -77,16 +77,17 @@ static unroll_status take_request(const unroll_sample_config *given, unroll_samp
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
     if (config->length < 0 || config->top_k < 0)
-        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative; fix: choose a value in this range",
+        return fail(UNROLL_USAGE,
+                    "`length` = %d and `top_k` = %d must not be negative; fix: choose a value in this range",
                     config->length, config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
-        return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6; fix: choose a value in this range",
+        return fail(UNROLL_USAGE, "`temperature` = %g is outside 0 .. 1e6; fix: choose a value in this range",
                     config->temperature);
     if (!(config->top_p > 0 && config->top_p <= 1))
-        return fail(UNROLL_USAGE, "top_p = %g is outside 0 .. 1, and not 0; fix: choose a value in this range",
+        return fail(UNROLL_USAGE, "`top_p` = %g is outside 0 .. 1, and not 0; fix: choose a value in this range",
                     config->top_p);
     if (config->beam < 0 || config->beam > 256)
-        return fail(UNROLL_USAGE, "beam = %d is outside 0 .. 256; fix: choose a value in this range", config->beam);
+        return fail(UNROLL_USAGE, "`beam` = %d is outside 0 .. 256; fix: choose a value in this range", config->beam);
     return check_model(model);
 }
 

@@ -37,7 +37,7 @@ unroll_status weights_choose(const char *name, enum dtype *dtype)
             *dtype = weights[i].dtype;
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", name);
+    return fail(UNROLL_USAGE, "`dtype` = '%.40s'; fix: choose one of fp32, bf16, int8", name);
 }
 
 const char *weights_name(enum dtype dtype)

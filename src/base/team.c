@@ -214,7 +214,7 @@ static unroll_status start_members(struct team *team)
 unroll_status team_new(int threads, struct team **team)
 {
     if (threads < 1 || threads > TEAM_LARGEST)
-        return fail(UNROLL_USAGE, "threads = %d is outside 1..%d; fix: use a number in this range", threads,
+        return fail(UNROLL_USAGE, "`threads` = %d is outside 1..%d; fix: use a number in this range", threads,
                     TEAM_LARGEST);
     struct team *made = allocate_zeroed(1, sizeof *made + (size_t)threads * sizeof made->members[0]);
     if (made == NULL)

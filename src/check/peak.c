@@ -53,7 +53,7 @@ unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
     struct team *team;
     TRY(cpu_isa_of_kernels(isa, &load.isa));
     if (threads < 0 || threads > TEAM_LARGEST)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..%d (0: all); fix: use a number in this range", threads,
+        return fail(UNROLL_USAGE, "`threads` = %d is outside 0..%d (0: all); fix: use a number in this range", threads,
                     (int)TEAM_LARGEST);
     TRY(team_new(threads ? threads : cpu_count(), &team));
     load.thread = allocate_zeroed((size_t)team_size(team), sizeof *load.thread);

@@ -159,9 +159,9 @@ static unroll_status check_import(const struct file_format *format, const unroll
                                   {TAKES_NONLINEARITY, nonlinearity != NULL, "a nonlinearity"},
                                   {TAKES_GRU_RESET, reset != NULL, "a reset convention of the GRU"}};
     if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
-        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; fix: choose one of after, before", reset);
+        return fail(UNROLL_USAGE, "`gru_reset` = '%.40s'; fix: choose one of after, before", reset);
     if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
-        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; fix: choose one of tanh, relu", nonlinearity);
+        return fail(UNROLL_USAGE, "`nonlinearity` = '%.40s'; fix: choose one of tanh, relu", nonlinearity);
     return check_wishes(format->name, IMPORT, format->import_takes, wishes, sizeof wishes / sizeof *wishes);
 }
 
@@ -207,8 +207,8 @@ unroll_status unroll_model_export(const unroll_model *model, const char *path, c
     if (model_has_chain(model))
         return fail(
             UNROLL_UNSUPPORTED,
-            "loss = 'crf': '%s' does not hold the scores of moves from label to label; fix: use the model file, "
-            "or train with loss = 'xent'",
+            "`loss` = 'crf': '%s' does not hold the scores of moves from label to label; fix: use the model file, "
+            "or train with `loss` = 'xent'",
             format->name);
     unroll_model *used = (unroll_model *)model, *own; /* not modified */
     TRY(units_take(&used, config.raw, config.series, true, &own));

@@ -131,7 +131,8 @@ static unroll_status append(struct builder *builder, struct draft *draft, const 
 {
     size_t wanted = draft->pending_size + size;
     if (wanted > TOKEN_LONGEST)
-        return fail(UNROLL_DATA, "%s has a word of more than 64 MiB; fix: tokens=chars", draft_place(builder, draft));
+        return fail(UNROLL_DATA, "%s has a word of more than 64 MiB; fix: use `tokens` chars",
+                    draft_place(builder, draft));
     if (wanted > draft->pending_room) {
         size_t room = wanted + wanted / 2 + 64;
         if (!enlarge(&draft->pending, draft->pending_size, room))

@@ -61,12 +61,12 @@ unroll_status device_precision(const struct device *device, const char *name, en
     int i = 0;
     while (name && precision_name(i) && strcmp(name, precision_name(i))) i++;
     if (!precision_name(i))
-        return fail(UNROLL_USAGE, "precision = '%s'; fix: choose one of %s", name,
+        return fail(UNROLL_USAGE, "`precision` = '%s'; fix: choose one of %s", name,
                     list_names(precision_name, known, sizeof known));
     i = i == PRECISION_N ? PRECISION_FP32 : i; /* fp64 is the type of the plan; products use it automatically */
     if (!(device->precisions & 1u << i))
         return fail(UNROLL_UNSUPPORTED,
-                    "precision = %s: the device %s cannot multiply %s; fix: use fp32, or another device", name,
+                    "`precision` = %s: the device %s cannot multiply %s; fix: use fp32, or another device", name,
                     device->name, name);
     *precision = (enum precision)i;
     return UNROLL_OK;

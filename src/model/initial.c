@@ -143,16 +143,18 @@ static unroll_status check(const struct unroll_model *m, const unroll_network *n
     int i = 0;
     while (i < INITIAL_COUNT && n->init && strcmp(n->init, names[i])) i++;
     if (i == INITIAL_COUNT)
-        return fail(UNROLL_USAGE, "init = '%.40s' is unknown; fix: choose one of uniform, xavier, orthogonal", n->init);
+        return fail(UNROLL_USAGE, "`init` = '%.40s' is unknown; fix: choose one of uniform, xavier, orthogonal",
+                    n->init);
     *way = (enum initial)i;
     for (int k = 0; k < m->parameters; k++) multiplies_h |= m->parameter[k].role == PARAM_W_HH;
     for (int k = 0; k < m->layers; k++) forgets |= forget_row(&m->layer[k]) >= 0;
     if (*way == INITIAL_ORTHOGONAL && !multiplies_h)
-        return fail(UNROLL_USAGE,
-                    "init = 'orthogonal' requires recurrent weights, which the network does not have; fix: set init = "
-                    "'xavier'");
+        return fail(
+            UNROLL_USAGE,
+            "`init` = 'orthogonal' requires recurrent weights, which the network does not have; fix: set init = "
+            "'xavier'");
     if (!isfinite(n->forget_bias) || (n->forget_bias != 0 && !forgets))
-        return fail(UNROLL_USAGE, "forget_bias = %g: %s; fix: leave it out, or use cell = 'lstm' with biases",
+        return fail(UNROLL_USAGE, "`forget_bias` = %g: %s; fix: leave it out, or use `cell` = 'lstm' with biases",
                     (double)n->forget_bias, forgets ? "it is not a number" : "no layer has a forget gate with a bias");
     return UNROLL_OK;
 }

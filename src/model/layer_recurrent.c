@@ -18,7 +18,7 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
             "after the recurrent layers",
             index, g->kind);
     if (!(g->clip >= 0 && g->clip <= 80))
-        return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none); fix: choose a value from 0 to 80",
+        return fail(UNROLL_USAGE, "layer %d: `clip` = %g is outside 0..80 (0: none); fix: choose a value from 0 to 80",
                     index, (double)g->clip);
     TRY(parse_activations(g->activations, g->name, &options));
     if (!cell)
@@ -34,7 +34,7 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
     if (g->projection < 0 || g->projection >= g->width)
         return fail(
             UNROLL_USAGE,
-            "layer %d: projection = %d is not narrower than the %d units; fix: choose a value from 1 to %d, or 0 for none",
+            "layer %d: `projection` = %d is not narrower than the %d units; fix: choose a value from 1 to %d, or 0 for none",
             index, g->projection, g->width, g->width - 1);
     TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
     l->level = g->level;

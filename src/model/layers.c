@@ -37,7 +37,7 @@ static unroll_status check_layer_sizes(const unroll_layer *g, const struct layer
     snprintf(where, sizeof where, "layer %d: sources", index);
     TRY(check_range(where, g->sources, 0, SOURCES_MAX));
     if (!(g->dropout >= 0 && g->dropout < 1))
-        return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1; fix: choose a value from 0 to 0.95",
+        return fail(UNROLL_USAGE, "layer %d: `dropout` = %g is outside 0 <= p < 1; fix: choose a value from 0 to 0.95",
                     index, (double)g->dropout);
     return UNROLL_OK;
 }
@@ -172,7 +172,7 @@ static unroll_status check_tied(const unroll_input *column, const struct layer *
             "tied: the last layer must be dense and linear to share the weights of the embedding; fix: end with a "
             "dense layer without an activation, or set tied = 0");
     if ((uint32_t)column->width != last->input)
-        return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as its input; fix: set embed = %u, not %d",
+        return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as its input; fix: set `embed` = %u, not %d",
                     (unsigned)last->input, column->width);
     if ((uint32_t)column->tokens != last->outputs)
         return fail(
@@ -199,13 +199,13 @@ static unroll_status check_last(const unroll_network *n, const unroll_input *col
     if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
         return fail(
             UNROLL_USAGE,
-            "loss = '%s' includes an activation, so the last layer must be linear; fix: leave out the activation of "
+            "`loss` = '%s' includes an activation, so the last layer must be linear; fix: leave out the activation of "
             "the last layer",
             loss->name);
     if (last->outputs % (uint32_t)choice.results)
-        return fail(UNROLL_USAGE, "loss = '%s' needs %d outputs per target; fix: set output = %u, not %u", choice.text,
-                    choice.results, (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results,
-                    (unsigned)last->outputs);
+        return fail(UNROLL_USAGE, "`loss` = '%s' needs %d outputs per target; fix: set output = %u, not %u",
+                    choice.text, choice.results,
+                    (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results, (unsigned)last->outputs);
     return n->tied ? check_tied(column, last) : UNROLL_OK;
 }
 

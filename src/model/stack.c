@@ -39,13 +39,14 @@ static unroll_status check_pool(const unroll_model_config *s)
         return fail(UNROLL_USAGE, "there is no pool '%.40s'; fix: choose one of last, mean, max, mean+max", s->pool);
     if (count > 1 && !s->output)
         return fail(UNROLL_USAGE,
-                    "pool = '%s' makes %d outputs, which only a head can combine; fix: set output > 0, or choose one "
+                    "`pool` = '%s' makes %d outputs, which only a head can combine; fix: set output > 0, or choose one "
                     "pool",
                     s->pool, count);
     if (layers > MODEL_LAYERS_MAX)
-        return fail(UNROLL_USAGE,
-                    "a network has at most %d layers, but this one has %d with its pool and head; fix: set layers = %d",
-                    MODEL_LAYERS_MAX, layers, s->layers - (layers - MODEL_LAYERS_MAX));
+        return fail(
+            UNROLL_USAGE,
+            "a network has at most %d layers, but this one has %d with its pool and head; fix: set `layers` = %d",
+            MODEL_LAYERS_MAX, layers, s->layers - (layers - MODEL_LAYERS_MAX));
     return UNROLL_OK;
 }
 
@@ -56,7 +57,7 @@ static unroll_status check_spec(const unroll_model_config *s)
     TRY(check_range("hidden", s->hidden, 1, MAX));
     TRY(check_range("output", s->output, 0, MAX * 8));
     if (!(s->dropout >= 0 && s->dropout < 1))
-        return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1; fix: choose a value from 0 to 0.95",
+        return fail(UNROLL_USAGE, "`dropout` = %g is outside 0 <= p < 1; fix: choose a value from 0 to 0.95",
                     (double)s->dropout);
     struct loss_choice loss;
     TRY(loss_choose(s->loss, &loss));

@@ -116,7 +116,7 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
                 if (!any && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
                     return fail(
                         UNROLL_DATA,
-                        "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'; fix: use targets in "
+                        "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of `loss` = '%s'; fix: use targets in "
                         "this range, or another loss",
                         t, row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
             }

@@ -16,12 +16,12 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     const unroll_machine *m = &c->machine;
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
         return fail(UNROLL_USAGE,
-                    "steps = %d, rows = %d and shards = %d must be 1 or more; fix: use values of 1 or more", c->steps,
-                    c->rows, c->shards);
+                    "`steps` = %d, `rows` = %d and shards = %d must be 1 or more; fix: use values of 1 or more",
+                    c->steps, c->rows, c->shards);
     if (m->exact < 0 || (m->exact && c->shards != 1 && c->shards != m->exact))
         return fail(UNROLL_USAGE,
-                    "exact = %d and shards = %d disagree; fix: set only exact, to at most the number of rows", m->exact,
-                    c->shards);
+                    "`exact` = %d and shards = %d disagree; fix: set only exact, to at most the number of rows",
+                    m->exact, c->shards);
     if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
         return fail(UNROLL_USAGE,
                     "mode = %d is unknown; fix: choose one of UNROLL_INFER, UNROLL_EVAL, UNROLL_TRAIN or UNROLL_MODULE",
@@ -40,7 +40,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     TRY(weights_choose(m->dtype, &p->weights));
     if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
         return fail(UNROLL_UNSUPPORTED,
-                    "dtype = %s: gradients require fp32 weights; fix: train in fp32, and run or evaluate the model "
+                    "`dtype` = %s: gradients require fp32 weights; fix: train in fp32, and run or evaluate the model "
                     "in %s",
                     m->dtype, m->dtype);
     p->T = (uint32_t)c->steps;
@@ -80,7 +80,7 @@ unroll_status session_check_loss(const struct unroll_model *m, const unroll_sess
                     "= '%s'; fix: leave them out",
                     c->mode == UNROLL_TRAIN ? "training" : "mode infer, eval or module", m->loss.text);
     if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
-        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1; fix: choose a value from 0 to 0.9",
+        return fail(UNROLL_USAGE, "`label_smoothing` = %g is outside 0 <= e < 1; fix: choose a value from 0 to 0.9",
                     (double)c->label_smoothing);
     for (int i = 0; c->class_weights && i < unroll_model_outputs(m); i++) {
         const float w = c->class_weights[i];

@@ -307,7 +307,7 @@ static unroll_status plan_session(struct unroll_session *s, struct plan_config *
     const char *name = s->config.machine.device ? s->config.machine.device : used;
     TRY(choose_device(s, name, &options->which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one per processor); fix: use 0 to 1024",
+        return fail(UNROLL_USAGE, "`threads` = %d is outside 0..1024 (0: one per processor); fix: use 0 to 1024",
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s cannot measure single operations; fix: use the device cpu", name);

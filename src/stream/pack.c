@@ -46,7 +46,8 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model; fix: give one");
     if (c->rows < 1 || c->rows > MAX_ROWS)
-        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d; fix: choose a number in this range", c->rows, MAX_ROWS);
+        return fail(UNROLL_USAGE, "`rows` = %d is outside 1..%d; fix: choose a number in this range", c->rows,
+                    MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
         return fail(UNROLL_UNSUPPORTED,
                     "streams run only on the cpu, not on %s; fix: leave out `device`, or run a session",

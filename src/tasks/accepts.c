@@ -56,7 +56,7 @@ static unroll_status check_loss(const struct task *task, const struct accepts *r
     char losses[128];
     struct loss_choice choice;
     if (!accepts_lists(row->losses, loss))
-        return fail(UNROLL_USAGE, "loss = '%.40s' is not supported by the task %s for these data; fix: %s",
+        return fail(UNROLL_USAGE, "`loss` = '%.40s' is not supported by the task %s for these data; fix: use %s",
                     loss && *loss ? loss : "none", task->name, list_losses(row->losses, losses, sizeof losses));
     return loss_choose(loss, &choice);
 }
@@ -72,7 +72,7 @@ static unroll_status check_network(const struct task *task, const struct accepts
                     task->name);
     if (!network->pooled && row->pool)
         return fail(UNROLL_USAGE,
-                    "the network has no pool, and the task %s has one prediction for each sequence; fix: `pool` %s",
+                    "the network has no pool, and the task %s has one prediction for each sequence; fix: use `pool` %s",
                     task->name, row->pool);
     if (network->backward && !row->backward)
         return fail(UNROLL_UNSUPPORTED,

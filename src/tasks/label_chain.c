@@ -74,8 +74,8 @@ static unroll_status mark_moves(const struct members *members, size_t i, const s
         if (label < 0)
             return fail(
                 UNROLL_DATA,
-                "'%s': step %zu of sequence %zu has no '%s', and loss = 'crf' needs a label for each step; fix: "
-                "add it, leave out the sequence, or use loss = 'xent'",
+                "'%s': step %zu of sequence %zu has no '%s', and `loss` = 'crf' needs a label for each step; fix: "
+                "add it, leave out the sequence, or use `loss` = 'xent'",
                 members->data->name, step - steps.from + 1, member_at(members, i) + 1, target->name);
         seen[before * side + (size_t)label] = true;
         before = (size_t)label;

@@ -273,6 +273,9 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
     size_t test = all_of_it ? 0 : count_held_out(&request->test, request->data, &documents, all);
     size_t validation = all_of_it ? 0 : count_held_out(&request->validation, request->data, &documents, all - test);
     size_t kept = all - test - validation;
+    if (kept == 0 && all > 0 && !all_of_it)
+        return fail(UNROLL_DATA,
+                    "the text has %zu tokens, and all are held out; fix: use a smaller `validation` or `test`", all);
     size_t *count = &lm->part.items;
     const unroll_dataset *data = request->data;
     *count = kept;

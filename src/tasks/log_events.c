@@ -59,7 +59,7 @@ static unroll_status check_log(const unroll_dataset *data)
         return fail(
             UNROLL_DATA,
             "the task events needs a text whose words are events, with a session or an event in each line; fix: "
-            "`tokens` blanks");
+            "use `tokens` blanks");
     return UNROLL_OK;
 }
 

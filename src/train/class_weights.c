@@ -34,7 +34,7 @@ unroll_status class_weights_new(const unroll_model *model, const struct part *pa
     struct feed feed = {0};
     double *count;
     if (!loss || !loss->of_classes || loss->of_sequences)
-        return fail(UNROLL_USAGE, "balanced classes need a classification loss, not loss = '%s'; fix: leave them out",
+        return fail(UNROLL_USAGE, "balanced classes need a classification loss, not `loss` = '%s'; fix: leave them out",
                     model->loss.text);
     TRY(ALLOCATE(count, (size_t)classes, "to count %d classes", classes));
     unroll_status status = feed_new(model, part, false, 0, &feed);

@@ -63,17 +63,18 @@ static unroll_status check_workers(const unroll_trainer_config *config)
     struct exchange_asked asked;
     TRY(exchange_read(config, &asked));
     if (m->workers <= 1 && !asked.by_plan)
-        return fail(UNROLL_USAGE,
-                    "sync = %s, compress = %s are for several workers, but there is one; fix: `workers` 2 or more",
-                    asked.sync, asked.compress);
+        return fail(
+            UNROLL_USAGE,
+            "`sync` = %s, `compress` = %s are for several workers, but there is one; fix: use `workers` 2 or more",
+            asked.sync, asked.compress);
     if (m->workers <= 1 && ((config->arrivals && *config->arrivals) || (config->replay && *config->replay)))
         return fail(
             UNROLL_USAGE,
-            "arrivals and replay are of workers that do not wait for all; fix: `workers` 2 or more, `sync` gossip or "
+            "arrivals and replay are of workers that do not wait for all; fix: use `workers` 2 or more, `sync` gossip or "
             "server:S");
     if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
         return fail(UNROLL_UNSUPPORTED,
-                    "workers = %d on %s: workers run on the cpu only; fix: use device cpu, or split batch=%d",
+                    "`workers` = %d on %s: workers run on the cpu only; fix: use device cpu, or split batch=%d",
                     m->workers, m->device, m->workers);
     return UNROLL_OK;
 }
@@ -107,25 +108,25 @@ static unroll_status check_config(const unroll_trainer_config *config)
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
         return fail(
             UNROLL_USAGE,
-            "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d; fix: choose a value in this range",
+            "`batch` = %d must be 1 .. %d and `bptt` = %d 0 (all of a row) .. %d; fix: choose a value in this range",
             config->batch, MAX, config->bptt, MAX);
     if (config->accumulate < 1 || config->accumulate > MAX || config->batch_tokens < 0)
         return fail(UNROLL_USAGE,
-                    "accumulate = %d must be 1 .. %d, and batch_tokens = %" PRId64
+                    "`accumulate` = %d must be 1 .. %d, and batch_tokens = %" PRId64
                     " not negative; fix: choose a value in this range",
                     config->accumulate, MAX, config->batch_tokens);
     TRY(check_held_out("validation", &config->validation));
     TRY(check_held_out("test", &config->test));
     if (config->machine.exact < 0 || config->machine.exact > config->batch)
         return fail(UNROLL_USAGE,
-                    "exact = %d shards of a batch of %d rows; fix: choose a value from 1 to the number of rows",
+                    "`exact` = %d shards of a batch of %d rows; fix: choose a value from 1 to the number of rows",
                     config->machine.exact, config->batch);
     if (config->log_interval < 0)
-        return fail(UNROLL_USAGE, "log_interval = %d must not be negative; fix: choose a value in this range",
+        return fail(UNROLL_USAGE, "`log_interval` = %d must not be negative; fix: choose a value in this range",
                     config->log_interval);
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE,
-                    "warmup = %" PRId64 " and total_steps = %" PRId64
+                    "`warmup` = %" PRId64 " and total_steps = %" PRId64
                     " must not be negative; fix: choose a value in this range",
                     config->warmup, config->total_steps);
     TRY(check_workers(config));
@@ -300,7 +301,8 @@ static unroll_status refuse_memory(const unroll_trainer *trainer)
     if (batch == 0 || fix == NULL)
         return fail(UNROLL_RESOURCE, "%s", sentence);
     *fix = '\0';
-    return fail(UNROLL_RESOURCE, "%s; fix: `batch` %d would fit; or %s", sentence, batch, fix + strlen("; fix: "));
+    return fail(UNROLL_RESOURCE, "%s; fix: use `batch` %d, which fits, or %s", sentence, batch,
+                fix + strlen("; fix: "));
 }
 
 static uint64_t sessions_memory_estimate(const unroll_trainer *trainer)
@@ -433,7 +435,7 @@ static unroll_status set_up(unroll_trainer *trainer)
     TRY(open_sessions(trainer, validation));
     if (trainer->config.balance && is_divided(trainer->config.divide_by))
         return fail(UNROLL_UNSUPPORTED,
-                    "balance: `divide_by` assigns the sequences to the ranks; fix: `divide_by` even");
+                    "balance: `divide_by` assigns the sequences to the ranks; fix: use `divide_by` even");
     if (trainer->config.balance)
         TRY(balance_new(trainer->session, &trainer->balance));
     return exchange_open(trainer);

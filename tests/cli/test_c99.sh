@@ -62,7 +62,7 @@ holds "the header has the tokens" grep -q 'small_symbol\[SMALL_SYMBOLS\]' c/smal
 
 refuses "no folder" 2 "FILE" run --to c99
 refuses "another type" 2 "choose one of fp32, int8" run --to c99 -o refused --dtype bf16
-refuses "a bad prefix" 2 "prefix = 'a-b'" run --to c99 -o refused --prefix a-b
+refuses "a bad prefix" 2 "--prefix 'a-b'" run --to c99 -o refused --prefix a-b
 refuses "a calibration of floats" 2 "--dtype int8" run --to c99 -o refused --calibrate x.npy
 refuses "no calibration" 3 "x.npy" run --to c99 -o refused --dtype int8 --calibrate x.npy
 refuses "a calibration that is none" 3 "text.txt" run --to c99 -o refused --dtype int8 --calibrate text.txt

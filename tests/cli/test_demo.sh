@@ -15,6 +15,6 @@ holds "its commands are printed" "$(($(grep -c '^[$] unroll ' log) == 4))"
 env -i "$unroll" demo --for 0.3s >log 2>&1
 holds "a second demo replaces the first" $((! $?))
 env -i "$unroll" demo --for 0.3s --out no/such/folder >log 2>&1
-holds "a folder that cannot be made is refused" "$(($? == 5 && $(grep -c 'fix: --out' log)))"
+holds "a folder that cannot be made is refused" "$(($? == 5 && $(grep -c 'fix: use --out' log)))"
 echo "demo: $passed passed, $failed failed, 0 skipped"
 test $failed = 0

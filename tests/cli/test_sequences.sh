@@ -81,7 +81,7 @@ for sentence in 200 7; do
 done
 holds "a label of the test part alone" [ "$(paste -sd, lacks)" = 1,0 ]     # printed once
 awk 'BEGIN { print "load,state"; for (i = 0; i < 600; i++) print i % 7 "," (i % 7 > 3 ? "high" : "low") }' > series.csv
-refuses "series" 2 "loss = 'crf' is not supported" train series.csv --task tag --loss crf --steps 1 --out no
+refuses "series" 2 "--loss 'crf' is not supported" train series.csv --task tag --loss crf --steps 1 --out no
 refuses "smoothing" 2 "label_smoothing" train train.tsv --loss crf --label-smoothing 0.1 --steps 1 --out no
 refuses "balanced classes" 2 "classification loss" train train.tsv --loss crf --class-weights auto --steps 1 --out no
 quietly train train.tsv --loss crf --hidden 16 --streaming --steps 2 --out one > message 2>&1 || miss "streaming: $(cat message)"
@@ -125,7 +125,7 @@ holds "CRLF and a byte order mark" cmp crlf.json lf.json
 quietly train hear.jsonl --unaligned text --layers 1 --hidden 24 --steps 40 --chunks 3 --checkpoint-time 8 --out chunks --json > chunks.json 2> message || miss "chunks: $(cat message)"
 quietly train hear.jsonl --unaligned text --layers 1 --hidden 24 --steps 40 --out whole --json > whole.json 2> message
 holds "chunks of time change nothing" cmp chunks/model.safetensors whole/model.safetensors
-refuses "another loss" 2 "loss = 'mse' is not supported by the task transcribe" train hear.jsonl --unaligned text --loss mse --steps 1 --out no
+refuses "another loss" 2 "--loss 'mse' is not supported by the task transcribe" train hear.jsonl --unaligned text --loss mse --steps 1 --out no
 refuses "no transcript" 3 "needs a text with its own length" train hear.jsonl --task transcribe --steps 1 --out no
 refuses "a GPU for texts" 4 "on the CPU only" train hear.jsonl --unaligned text --device xla --steps 1 --out no
 

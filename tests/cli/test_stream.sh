@@ -125,8 +125,8 @@ refuses() {
     [ $found -eq "$code" ] && grep -qF -- "$words" message && pass ||
         miss "stream $*: exit $found, '$(head -n 1 message)', not '$words'"
 }
-refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
-refuses 3 "fix: --format wav" 'RIFF\44\0\0\0WAVEfmt ' frames
+refuses 3 "fix: use --format wav" 'RIFFxxxxWAVEfmt ' frames
+refuses 3 "fix: use --format wav" 'RIFF\44\0\0\0WAVEfmt ' frames
 refuses 3 "line 2 holds a zero byte" '1,2\n3,4\0,5\n6,7\n' frames
 refuses 3 "line 1 holds a zero byte" '\0\n1,2\n' frames
 refuses 3 "line 1 has text after a carriage return" '1,2\r3,4\r' frames

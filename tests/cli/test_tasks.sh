@@ -167,7 +167,7 @@ holds "as a table" sh -c "'$binary' predict events today.log -o today.csv 2> mes
 gzip -k today.log
 holds "of a packed log as the model reads it" sh -c "'$binary' predict events today.log.gz --json 2> message | sed -n 3p | grep -q '\"open close read 0 close\"'"
 holds "how many lines are anomalies" sh -c "'$binary' eval events today.log 2> message | grep -q '0.5000 of the lines are anomalies'"
-refuses "events of letters" 3 "fix: --tokens blanks" train sessions.log --task events --out never
+refuses "events of letters" 3 "fix: use --tokens blanks" train sessions.log --task events --out never
 quietly train sessions.log --task events --tokens blanks --batch 4 --steps 2 --val 0 --out untaught
 refuses "what no validation has taught" 2 "train it with a validation" predict untaught today.log
 

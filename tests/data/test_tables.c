@@ -241,7 +241,7 @@ static const struct row series[] = {
      "row 3, column 'date': '2020-13-01' is not a time"},
     {"a.csv", "date,x\n2020-02-30,1\n", "time=date", "'2020-02-30' is not a time"},
     {"a.csv", "date,x\n01/02/2020,1\n02/02/2020,2\n", NULL,
-     "'a.csv', column 'date': dates such as '01/02/2020' may have the day or the month first; fix: `dates` dmy or"},
+     "'a.csv', column 'date': dates such as '01/02/2020' may have the day or the month first; fix: use `dates` dmy or"},
     {"a.csv", "Datum;Kurs\n31.01.2024;1.5\n01.02.2024;1.75\n", NULL,
      "steps 1: Datum time 2024-01-31 2024-02-01; Kurs numbers 1.5 1.75| dates of 'Datum' are read as day, month, year"},
     {"a.csv", "Datum;Kurs\n31.01.2024;1,5\n01.02.2024;1,75\n", NULL,

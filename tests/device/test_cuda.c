@@ -89,7 +89,7 @@ static void test_added_loss(void)
     CHECK(loss_add(&quartic) == UNROLL_OK, "%s", unroll_last_error());
     spec.loss = "quartic";
     CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_UNSUPPORTED, "loss = 'quartic'");
+    CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_UNSUPPORTED, "`loss` = 'quartic'");
     unroll_model_free(model);
 }
 

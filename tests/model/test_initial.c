@@ -140,7 +140,7 @@ static void check_refusals(void)
     unroll_layer layer = unroll_layer_default();
     unroll_network network = unroll_network_default();
     unroll_model *m;
-    refused("lstm", 1, "he", 0, "init = 'he' is unknown");
+    refused("lstm", 1, "he", 0, "`init` = 'he' is unknown");
     refused("gru", 1, NULL, 1, "no layer has a forget gate with a bias");
     refused("lstm", 0, NULL, 1, "no layer has a forget gate with a bias");
     refused("lstm", 1, NULL, NAN, "it is not a number");

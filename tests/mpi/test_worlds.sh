@@ -57,7 +57,7 @@ fi
 
 refused 4 'divides the batch alone' --engine ucx --ranks 2 train text --split layer=2
 refused 4 'divides the batch alone' --engine ucx --ranks 2 train text --workers 2
-refused 4 'fix: --engine ucx' --ranks 2 --spares 1 train text
+refused 4 'fix: use --engine ucx' --ranks 2 --spares 1 train text
 printf 'elsewhere slots=2\n' >hosts
 refused 4 'on this machine alone' --engine ucx --ranks 2 --hosts hosts train text
 

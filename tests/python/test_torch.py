@@ -538,7 +538,7 @@ class Refused(Refusals):
             self.refused(ValueError, "the pair (h_0, c_0)", lambda given=pair_of_states: mine(x, given))
 
     def test_dropout_of_all(self):
-        self.refused(ValueError, "dropout = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))
+        self.refused(ValueError, "`dropout` = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))
 
 
 @needs_torch

@@ -56,7 +56,7 @@ def has_fix(call):
     return words == "%s" or (words.endswith("%s") and call[-1].endswith(PASSED_ON))
 
 
-BARE = re.compile(r"\bfix: (?:an?|another|fewer|the|one of|\d+(?:\.\d+)? (?:to|or)) ")
+BARE = re.compile(r"\bfix: (?:\"\s+\")?(?:--|`[a-z_]+` |an? |another |fewer |the |one of |\d+(?:\.\d+)? (?:to|or) )")
 
 
 def check_source():

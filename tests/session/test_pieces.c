@@ -202,7 +202,7 @@ static void test_requests(void)
     with = c, with.machine.time_tolerance = -1;
     refuse(lstm, with, UNROLL_USAGE, "outside 0");
     with = c, with.machine.pieces = 11;
-    refuse(lstm, with, UNROLL_UNSUPPORTED, "fix: set pieces = 10");
+    refuse(lstm, with, UNROLL_UNSUPPORTED, "fix: set `pieces` = 10");
     with = c, with.machine.pieces = 65;
     refuse(lstm, with, UNROLL_USAGE, "outside 1..64");
     with = c, with.machine.chunks = 2;

@@ -308,7 +308,7 @@ static void test_refusals(void)
                   "no pool 'median'; fix: choose one of last, mean, max, mean+max");
     spec.pool = "mean+max", spec.layers = 64;
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE,
-                  "this one has 67 with its pool and head; fix: set layers = 62");
+                  "this one has 67 with its pool and head; fix: set `layers` = 62");
     unroll_stream_config stream = unroll_stream_config_default();
     m = pooled_network();
     CHECK(!unroll_stream_bytes(m, &stream) && strstr(unroll_last_error(), "bidirectional"), "'%s'",

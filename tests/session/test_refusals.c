@@ -66,8 +66,8 @@ static void check_refused_configs(void)
     REFUSED_WITH(rows, -1, UNROLL_USAGE, "rows = -1");
     REFUSED_WITH(shards, 0, UNROLL_USAGE, "shards = 0");
     REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
-    REFUSED_WITH(machine.threads, -1, UNROLL_USAGE, "threads = -1");
-    REFUSED_WITH(machine.threads, 1025, UNROLL_USAGE, "threads = 1025");
+    REFUSED_WITH(machine.threads, -1, UNROLL_USAGE, "`threads` = -1");
+    REFUSED_WITH(machine.threads, 1025, UNROLL_USAGE, "`threads` = 1025");
     REFUSED_WITH(machine.queues, -1, UNROLL_USAGE, "queues = -1");
     REFUSED_WITH(machine.queues, 9, UNROLL_USAGE, "queues = 9");
     REFUSED_WITH(machine.chunks, -1, UNROLL_USAGE, "chunks = -1");
@@ -430,9 +430,9 @@ int main(void)
     check_refused_specs();
     check_refused_arrays();
     check_refused_numbers();
-    check_refused_targets("bce", 1.5f, "target_values[t=5, row=1, 0] = 1.5 is outside 0..1 of loss = 'bce'");
+    check_refused_targets("bce", 1.5f, "target_values[t=5, row=1, 0] = 1.5 is outside 0..1 of `loss` = 'bce'");
     check_refused_targets("bce", -0.25f, "= -0.25 is outside 0..1");
-    check_refused_targets("poisson", -1, "= -1 is outside 0..inf of loss = 'poisson'");
+    check_refused_targets("poisson", -1, "= -1 is outside 0..inf of `loss` = 'poisson'");
     check_beyond_lengths();
     check_refused_calls();
     check_refused_rates();

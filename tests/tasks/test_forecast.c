@@ -481,7 +481,7 @@ static void check_refusals(void)
     refuse_network("target=still", NULL, UNROLL_DATA,
                    "column 'still' of 'made.csv' is constant: there is nothing to forecast; fix: use another target");
     refuse_network(NULL, "xent", UNROLL_USAGE,
-                   "loss = 'xent' is not supported by the task forecast for these data; fix: quantile, mse");
+                   "`loss` = 'xent' is not supported by the task forecast for these data; fix: use quantile, mse");
     struct run run = run_new(&made, "horizon=6", NULL, 0);
     CHECK(strstr(unroll_model_schema(run.model), "'still' is constant and left out"),
           "the schema says what is left out");

@@ -215,13 +215,13 @@ static void test_refusals(void)
     check_refused(model, &config, UNROLL_DATA, "'the prompt' is not UTF-8");
     config = good;
     config.temperature = -1;
-    check_refused(model, &config, UNROLL_USAGE, "temperature = -1");
+    check_refused(model, &config, UNROLL_USAGE, "`temperature` = -1");
     config = good;
     config.top_p = 0;
     check_refused(model, &config, UNROLL_USAGE, "top_p = 0");
     config = good;
     config.beam = 257;
-    check_refused(model, &config, UNROLL_USAGE, "beam = 257");
+    check_refused(model, &config, UNROLL_USAGE, "`beam` = 257");
     config = good;
     config.length = -1;
     check_refused(model, &config, UNROLL_USAGE, "length = -1");

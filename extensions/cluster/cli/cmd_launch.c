@@ -93,10 +93,10 @@ static unroll_status read_engine(struct launch *l, const struct settings *s)
     l->worlds.spares = (int)integer_of(s, OPTION_SPARES);
     if (l->worlds.spares > 0 && !l->worlds.are)
         return complain(UNROLL_UNSUPPORTED,
-                        "--spares: a run of MPI has as many ranks as it began with; fix: --engine ucx");
+                        "--spares: a run of MPI has as many ranks as it began with; fix: use --engine ucx");
     if (l->worlds.are && l->unit > 1)
         return complain(UNROLL_UNSUPPORTED,
-                        "--engine ucx divides the batch alone; fix: --engine mpi with other cuts and "
+                        "--engine ucx divides the batch alone; fix: use --engine mpi with other cuts and "
                         "with workers");
     if (l->max + l->worlds.spares > RANKS_MAX)
         return complain(UNROLL_USAGE, "--spares: %d processes at most; fix: use fewer", RANKS_MAX);
@@ -142,7 +142,7 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
     TRY(hosts_open(&l->hosts, text_of(s, OPTION_HOSTS), l->max));
     if (l->worlds.are && !hosts_are_here(&l->hosts))
         return complain(UNROLL_UNSUPPORTED,
-                        "--engine ucx starts ranks on this machine alone; fix: --engine mpi, or hosts "
+                        "--engine ucx starts ranks on this machine alone; fix: use --engine mpi, or hosts "
                         "that are all this one");
     char place[128], variable[192];
     TRY(control_open(&l->control, !hosts_are_here(&l->hosts) ? l->hosts.of[l->hosts.count - 1].name : NULL, place));

@@ -213,7 +213,7 @@ static unroll_status mpi_sum(struct unroll_comm *comm, struct request *request, 
                     "the %d ranks of a sum (tag %u) have not joined; fix: look for what ended the other ranks",
                     sum->size, (unsigned)sum->tag);
     if (sum->count > INT_MAX)
-        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: `sum` auto",
+        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: use `sum` auto",
                     sum->count, INT_MAX);
     int error = r->mpi->sum(sum->data, (int)sum->count, sum->is_double, &group->group, &handle);
     memcpy(&request->handle, &handle, sizeof handle);

@@ -38,10 +38,10 @@ unroll_status compressor_read(const char *text, const struct compressor **compre
         return fail(UNROLL_USAGE, "there is no compression '%.40s'; fix: choose one of none, %s", text,
                     list_names(name_of, names, sizeof names));
     if (!c->level && text[name])
-        return fail(UNROLL_USAGE, "compress = '%.40s': %s has no value after a colon; fix: leave the value out", text,
+        return fail(UNROLL_USAGE, "`compress` = '%.40s': %s has no value after a colon; fix: leave the value out", text,
                     c->name);
     if (c->level && (!text[name] || number_whole_real(text + name + 1, c->min, c->max, level) != NUMBER_OK))
-        return fail(UNROLL_USAGE, "compress = '%.40s': %s; fix: write for example %s:%g", text, c->level, c->name,
+        return fail(UNROLL_USAGE, "`compress` = '%.40s': %s; fix: write for example %s:%g", text, c->level, c->name,
                     c->min < 1 ? 0.01 : 4);
     return UNROLL_OK;
 }

@@ -27,7 +27,7 @@ static unroll_status read(const char *argument, struct sync_options *options)
     options->pairs = !strcmp(argument, "pairs");
     return !*argument || options->pairs
                ? UNROLL_OK
-               : fail(UNROLL_USAGE, "sync = 'gossip:%.40s'; fix: use gossip, a ring, or gossip:pairs", argument);
+               : fail(UNROLL_USAGE, "`sync` = 'gossip:%.40s'; fix: use gossip, a ring, or gossip:pairs", argument);
 }
 
 static unroll_status open(struct exchange *e)

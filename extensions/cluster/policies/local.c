@@ -34,7 +34,7 @@ static unroll_status read(const char *argument, struct sync_options *options)
     int64_t interval = 0;
     if (strcmp(argument, "auto") && number_whole_integer(argument, 1, MOST, &interval) != NUMBER_OK)
         return fail(UNROLL_USAGE,
-                    "sync = 'local:%.40s': H is 1 to %d updates, or auto; fix: write for example local:32", argument,
+                    "`sync` = 'local:%.40s': H is 1 to %d updates, or auto; fix: write for example local:32", argument,
                     MOST);
     options->interval = (double)interval;
     if (interval >= MANY) {

@@ -50,14 +50,14 @@ unroll_status policy_read(const char *text, const struct policy **policy, struct
         snprintf(argument, sizeof argument, "%.*s", (int)(rest - name - 1), text + name + 1);
     }
     if (!(*policy)->read && rest > name)
-        return fail(UNROLL_USAGE, "sync = '%.60s': %s has no value after a colon; fix: leave the value out", text,
+        return fail(UNROLL_USAGE, "`sync` = '%.60s': %s has no value after a colon; fix: leave the value out", text,
                     (*policy)->name);
     if ((*policy)->read)
         TRY((*policy)->read(argument, options));
     if (!text[rest])
         return UNROLL_OK;
     if (!(*policy)->keys)
-        return fail(UNROLL_USAGE, "sync = '%.60s': %s has no options; fix: leave them out", text, (*policy)->name);
+        return fail(UNROLL_USAGE, "`sync` = '%.60s': %s has no options; fix: leave them out", text, (*policy)->name);
     return key_values_read(text + rest + 1, "sync", (*policy)->keys, options);
 }
 

@@ -22,7 +22,7 @@ static unroll_status read(const char *argument, struct sync_options *options)
     options->bound = BOUND_NONE;
     if (strcmp(argument, "any") && number_whole_integer(argument, 0, MOST, &options->bound) != NUMBER_OK)
         return fail(UNROLL_USAGE,
-                    "sync = 'server:%.40s': S is 0 to %d updates, or any; fix: write for example server:4", argument,
+                    "`sync` = 'server:%.40s': S is 0 to %d updates, or any; fix: write for example server:4", argument,
                     MOST);
     options->asynchronous = options->bound != 0;
     return UNROLL_OK;

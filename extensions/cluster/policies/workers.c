@@ -15,7 +15,7 @@ static unroll_status check_between(const struct exchange *e, const char *compres
     return e->policy->between && e->vector.is_part
                ? fail(
                      UNROLL_UNSUPPORTED,
-                     "sync %s with compress %s adds whole gradients, and the split cuts them; fix: `split` batch alone, "
+                     "sync %s with compress %s adds whole gradients, and the split cuts them; fix: use `split` batch alone, "
                      "or sync local:H",
                      e->policy->name, compress ? compress : "none")
                : UNROLL_OK;
@@ -43,7 +43,7 @@ static unroll_status open_exchange(struct exchange *e, const char *sync, const c
         return fail(UNROLL_UNSUPPORTED, "sync %s: the ranks of a worker must hear the same; fix: leave out `split`",
                     e->policy->name);
     if (!e->vector.is_fp32)
-        return fail(UNROLL_UNSUPPORTED, "sync = %s exchanges fp32; fix: leave out precision fp64", e->policy->name);
+        return fail(UNROLL_UNSUPPORTED, "`sync` = %s exchanges fp32; fix: leave out precision fp64", e->policy->name);
     TRY(ALLOCATE(e->own, e->vector.count, "for the weights of a worker"));
     TRY(ALLOCATE(e->mean, e->vector.count + EXTRA, "for the mean of the workers"));
     if (e->policy->diverges)

@@ -72,7 +72,7 @@ static unroll_status open_wire(struct server *s, const struct settings *settings
     }
     if (!is_loopback(c.host) && !(c.certificate && c.token))
         say_always(
-            "warning: %s can be reached from other machines%s%s; fix: --certificate and --private-key, and --token",
+            "warning: %s can be reached from other machines%s%s; fix: use --certificate and --private-key, and --token",
             c.host, c.certificate ? "" : ", without encryption", c.token ? "" : ", without a token");
     TRY(wire_open(&c, &handlers, &s->wire));
     say("listening on http%s://%s:%d", c.certificate ? "s" : "", c.host, wire_port(s->wire));

@@ -43,12 +43,12 @@ static unroll_status check_prefix(const char *prefix)
     size_t length = strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(UNROLL_USAGE,
-                    "prefix = '%.40s': it must be a C identifier of letters, digits and _, with at most %d "
+                    "`prefix` = '%.40s': it must be a C identifier of letters, digits and _, with at most %d "
                     "characters, that does not begin with a digit; fix: use a prefix such as net",
                     prefix, LONGEST_PREFIX);
     if (is_taken(prefix))
         return fail(UNROLL_USAGE,
-                    "prefix = '%s' is a reserved word of C or C++ and cannot name a struct; fix: use another prefix, "
+                    "`prefix` = '%s' is a reserved word of C or C++ and cannot name a struct; fix: use another prefix, "
                     "such as %s_model",
                     prefix, prefix + strspn(prefix, "_"));
     return UNROLL_OK;
@@ -59,9 +59,9 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     const char *dtype = c->dtype ? c->dtype : "fp32";
     *is_integer = !strcmp(dtype, "int8");
     if (!*is_integer && strcmp(dtype, "fp32"))
-        return fail(UNROLL_USAGE, "C cannot be exported with dtype = '%.40s'; fix: choose one of fp32, int8", dtype);
+        return fail(UNROLL_USAGE, "C cannot be exported with `dtype` = '%.40s'; fix: choose one of fp32, int8", dtype);
     if (c->calibration && !*is_integer)
-        return fail(UNROLL_USAGE, "a calibration requires integer weights; fix: `dtype` int8");
+        return fail(UNROLL_USAGE, "a calibration requires integer weights; fix: use `dtype` int8");
     if (model->count > MAX_WEIGHTS)
         return fail(
             UNROLL_UNSUPPORTED,

@@ -145,7 +145,7 @@ static unroll_status choose_cell(struct onnx_import *im, struct recurrent *r)
                     "GRU reset convention is doubtful in '%s'\n"
                     "  node '%.80s': %s=0, producer pytorch %.40s\n"
                     "  that exporter is known to write 0 while the model needs 1 (onnxscript#2852)\n"
-                    "  fix: `gru_reset` after, and `verify` with what that tool computed",
+                    "  fix: use `gru_reset` after, and `verify` with what that tool computed",
                     path, *n->name || !n->outputs ? n->name : n->output[0], first->onnx_attribute,
                     im->file->producer_version);
     for (int i = 0; cell_at(i) && !chosen; i++)

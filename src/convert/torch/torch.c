@@ -41,7 +41,7 @@ static unroll_status find_dtype(const char *name, enum dtype *dtype)
             return UNROLL_OK;
         }
     return fail(UNROLL_USAGE,
-                "a state_dict cannot be written with dtype = '%.40s'; fix: choose one of fp32, fp16, bf16", name);
+                "a state_dict cannot be written with `dtype` = '%.40s'; fix: choose one of fp32, fp16, bf16", name);
 }
 
 /* The tensors to write: a view of each parameter, converted if the type is narrower than fp32. */
@@ -60,7 +60,7 @@ static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_mo
     for (size_t i = 0; i < m->count; i++) {
         d->narrow[i] = dtype == DTYPE_F16 ? f32_to_f16(m->values[i]) : f32_to_bf16(m->values[i]);
         if (dtype == DTYPE_F16 && (d->narrow[i] & 0x7fff) == 0x7c00)
-            return fail(UNROLL_DATA, "the weight %g is too large for fp16; fix: `dtype` bf16 or fp32",
+            return fail(UNROLL_DATA, "the weight %g is too large for fp16; fix: use `dtype` bf16 or fp32",
                         (double)m->values[i]);
     }
     return UNROLL_OK;

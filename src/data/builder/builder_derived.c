@@ -20,8 +20,9 @@ static unroll_status read_countdown(const struct builder *b, char name[COLUMN_NA
     snprintf(name, COLUMN_NAME, "%.*s", (int)length, text);
     if (length > 0 && (!equals || number_whole_integer(equals + 1, 1, COUNTDOWN_MAX, most) == NUMBER_OK))
         return UNROLL_OK;
-    return fail(UNROLL_USAGE, "`countdown` %s: it must be NAME or NAME=N with N from 1 to %d; fix: `countdown` rul=125",
-                text, COUNTDOWN_MAX);
+    return fail(UNROLL_USAGE,
+                "`countdown` %s: it must be NAME or NAME=N with N from 1 to %d; fix: use `countdown` rul=125", text,
+                COUNTDOWN_MAX);
 }
 
 static unroll_status add_column(struct builder *b, const char *name, enum cell cell, int joined)

@@ -40,8 +40,9 @@ static unroll_status choose_time(struct builder *b)
     }
     return order != ORDER_TIME || b->time >= 0
                ? UNROLL_OK
-               : fail(UNROLL_DATA, "'%.*s' has no column with a time in each row; fix: `time` NAME, or `order` file",
-                      NAME_SHOWN, b->name);
+               : fail(UNROLL_DATA,
+                      "'%.*s' has no column with a time in each row; fix: use `time` NAME, or `order` file", NAME_SHOWN,
+                      b->name);
 }
 
 static unroll_status check_rows(struct builder *b)

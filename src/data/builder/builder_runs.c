@@ -490,9 +490,10 @@ static unroll_status check_kept(const struct builder *b)
                 const struct column *column = &b->draft[i].column;
                 const bool is_it = strlen(column->name) == length && !memcmp(column->name, at, length);
                 if (is_it && column->type == COLUMN_TOKENS)
-                    return fail(UNROLL_DATA,
-                                "column '%s' of '%.*s' is a text that was cut into tokens; fix: `keep` an id",
-                                column->name, NAME_SHOWN, b->name);
+                    return fail(
+                        UNROLL_DATA,
+                        "column '%s' of '%.*s' is a text that was cut into tokens; fix: name a column of ids with `keep`",
+                        column->name, NAME_SHOWN, b->name);
                 found |= is_it;
             }
             if (!found)

@@ -21,9 +21,10 @@ unroll_status columns_wish(const struct builder *b, const char *name, enum wish 
     for (const char *at = b->options->columns; *at; at += strcspn(at, ";"), at += *at == ';') {
         const char *type = strchr(at, '='), *end = at + strcspn(at, ";");
         if (type == NULL || type > end)
-            return fail(UNROLL_USAGE,
-                        "'%.*s' has no type; fix: `columns` NAME=TYPE with number, category, time, set, text or ignore",
-                        (int)(end - at), at);
+            return fail(
+                UNROLL_USAGE,
+                "'%.*s' has no type; fix: use `columns` NAME=TYPE with number, category, time, set, text or ignore",
+                (int)(end - at), at);
         if ((size_t)(type - at) != length || memcmp(at, name, length))
             continue;
         for (int i = 0; types[i]; i++)

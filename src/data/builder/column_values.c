@@ -129,7 +129,7 @@ static unroll_status ask_for_order(struct builder *b, const struct draft *draft)
     snprintf(text, sizeof text, "%.*s", *first ? (int)(size < 40 ? size : 40) : 0, first);
     return fail(
         UNROLL_DATA,
-        "'%.120s', column '%s': dates such as '%s' may have the day or the month first; fix: `dates` dmy or `dates` "
+        "'%.120s', column '%s': dates such as '%s' may have the day or the month first; fix: use `dates` dmy or `dates` "
         "mdy, or `columns` %s=ignore",
         b->name, draft->column.name, text, draft->column.name);
 }

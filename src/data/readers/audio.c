@@ -189,9 +189,10 @@ static unroll_status check_channels(const struct audio *a)
 {
     for (size_t i = 1; a->options->channels == CHANNELS_ALL && i < a->facts; i++)
         if (a->fact[i].channels != a->fact->channels)
-            return fail(UNROLL_DATA,
-                        "'%s' has sounds of %d and of %d channels; fix: `channels` mix or first, or sounds of one kind",
-                        input_path(a->in), a->fact->channels, a->fact[i].channels);
+            return fail(
+                UNROLL_DATA,
+                "'%s' has sounds of %d and of %d channels; fix: use `channels` mix or first, or sounds of one kind",
+                input_path(a->in), a->fact->channels, a->fact[i].channels);
     return UNROLL_OK;
 }
 

@@ -91,7 +91,7 @@ static unroll_status name_columns(struct csv_rows *rows, struct builder *builder
         const char *cell = csv_rows_cell(rows, i, &length);
         if (header && length >= sizeof name)
             return fail(UNROLL_DATA,
-                        "%s: the name of column %d has more than %zu bytes; fix: header=no, or a shorter one",
+                        "%s: the name of column %d has more than %zu bytes; fix: use `header` no, or a shorter name",
                         builder_place(builder), i + 1, sizeof name - 1);
         snprintf(name, sizeof name, "%.*s", header ? (int)length : 0, cell);
         if (header && i == 0 && length == 0)

@@ -79,7 +79,7 @@ static unroll_status read_options(const struct reader *reader, const char *text,
     *countdown = '\0'; /* later data may end anywhere, unless the caller says that they do not */
     TRY(key_values_read(text, "data for a model", kept_keys, into));
     if (*countdown && *trained && strcmp(countdown, trained) != 0)
-        return fail(UNROLL_USAGE, "`countdown` %s: the model was trained with %s; fix: `countdown` %s", countdown,
+        return fail(UNROLL_USAGE, "`countdown` %s: the model was trained with %s; fix: use `countdown` %s", countdown,
                     trained, trained);
     return UNROLL_OK;
 }

@@ -36,7 +36,7 @@ static unroll_status refuse_levels(const char *text)
 {
     return fail(
         UNROLL_USAGE,
-        "loss = '%.80s': the levels must be at most %d increasing numbers between 0 and 1; fix: use levels such as "
+        "`loss` = '%.80s': the levels must be at most %d increasing numbers between 0 and 1; fix: use levels such as "
         "0.1,0.5,0.9",
         text, (int)LOSS_LEVELS_MAX);
 }
@@ -76,7 +76,7 @@ unroll_status loss_choose(const char *text, struct loss_choice *c)
     const struct loss *loss = loss_at(c->index);
     const char *levels = colon ? colon + 1 : loss ? loss->levels : NULL;
     if (colon && !(loss && loss->levels))
-        return fail(UNROLL_USAGE, "loss = '%.80s': '%s' has no levels; fix: set loss = '%s'", text, name, name);
+        return fail(UNROLL_USAGE, "`loss` = '%.80s': '%s' has no levels; fix: set `loss` = '%s'", text, name, name);
     if (levels)
         TRY(read_levels(text, levels, c));
     if (loss)

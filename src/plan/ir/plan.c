@@ -394,10 +394,10 @@ static unroll_status check_config(const struct plan_config *c)
                         dtype_name(c->weights));
     }
     if (c->queues < 1 || c->queues > QUEUES_MAX)
-        return fail(UNROLL_USAGE, "queues = %d is outside 1..%d; fix: use a number in this range", c->queues,
+        return fail(UNROLL_USAGE, "`queues` = %d is outside 1..%d; fix: use a number in this range", c->queues,
                     QUEUES_MAX);
     if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
-        return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: automatic); fix: use a number in this range",
+        return fail(UNROLL_USAGE, "`chunks` = %d is outside 0..%d (0: automatic); fix: use a number in this range",
                     c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
         return fail(UNROLL_USAGE, "a batch cannot have %u shards of %u rows; fix: use at most one shard per row",
@@ -500,8 +500,8 @@ unroll_status plan_streaming(const struct unroll_model *model, struct plan_confi
                 l, model->layer[l].name);
     if (model_has_chain(model))
         return fail(UNROLL_UNSUPPORTED,
-                    "a model with loss = 'crf' cannot be streamed: it labels all steps of a sequence together; fix: "
-                    "predict whole sequences, or train with loss = 'xent'");
+                    "a model with `loss` = 'crf' cannot be streamed: it labels all steps of a sequence together; fix: "
+                    "predict whole sequences, or train with `loss` = 'xent'");
     config->mode = MODE_INFER;
     config->streaming = true;
     config->T = 1;

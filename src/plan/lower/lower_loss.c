@@ -42,14 +42,14 @@ static unroll_status check_sequence_loss(const struct plan *p)
 {
     const char *loss = p->model->loss.text;
     if (!p->config.traits.sequence_losses)
-        return fail(UNROLL_UNSUPPORTED, "loss = '%s' is computed on the CPU only; fix: use the device cpu", loss);
+        return fail(UNROLL_UNSUPPORTED, "`loss` = '%s' is computed on the CPU only; fix: use the device cpu", loss);
     if (model_is_pooled(p->model))
         return fail(UNROLL_USAGE,
-                    "loss = '%s' needs the steps of a sequence, of which a pool leaves one; fix: leave out `pool`",
+                    "`loss` = '%s' needs the steps of a sequence, of which a pool leaves one; fix: leave out `pool`",
                     loss);
     if (p->config.resets)
         return fail(UNROLL_UNSUPPORTED,
-                    "loss = '%s' is one of whole rows, but `resets` start new sequences in the row; fix: use one row "
+                    "`loss` = '%s' is one of whole rows, but `resets` start new sequences in the row; fix: use one row "
                     "per sequence, with `lengths`",
                     loss);
     return UNROLL_OK;
@@ -65,10 +65,11 @@ static unroll_status lower_sequence_loss(struct plan *p, struct op *op)
     TRY(check_sequence_loss(p));
     const size_t each = chain ? chain_row_doubles(classes, c->T) : lattice_row_doubles(classes, c->T);
     if (each > UINT32_MAX)
-        return fail(UNROLL_UNSUPPORTED,
-                    "loss = '%s': rows of %u steps are too long to align; fix: divide them into rows of at most 40000 "
-                    "steps",
-                    p->model->loss.text, c->T);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "`loss` = '%s': rows of %u steps are too long to align; fix: divide them into rows of at most 40000 "
+            "steps",
+            p->model->loss.text, c->T);
     const int scratch = plan_add(p, "sequence.scratch", DTYPE_F64, SEG_SCRATCH,
                                  SHAPE2(AX_G, threads < c->B ? threads : c->B, AX_K, (uint32_t)each));
     const int rows = plan_add(p, "sequence.rows", DTYPE_F64, SEG_SCRATCH, SHAPE2(AX_G, c->B, AX_K, 2));

@@ -89,13 +89,13 @@ static unroll_status check_given(const struct plan_config *c)
     const uint32_t T = c->T / (uint32_t)c->mesh[M_TIME]; /* of a rank */
     if (c->pieces < 1 || c->pieces > PIECES_MAX)
         return fail(UNROLL_USAGE,
-                    "pieces = %d is outside 1..%d (UNROLL_AUTO: automatic); fix: use a value in this range", c->pieces,
-                    PIECES_MAX);
+                    "`pieces` = %d is outside 1..%d (UNROLL_AUTO: automatic); fix: use a value in this range",
+                    c->pieces, PIECES_MAX);
     if (c->pieces > 1 && T / (uint32_t)c->pieces < UNROLL_PIECE_STEPS)
         return fail(
             UNROLL_UNSUPPORTED,
             "%d pieces of %u steps: a piece with fewer than %d steps is too short for its state to become "
-            "independent of the initial one; fix: set pieces = %u",
+            "independent of the initial one; fix: set `pieces` = %u",
             c->pieces, T, UNROLL_PIECE_STEPS,
             T / UNROLL_PIECE_STEPS > 1 ? T / UNROLL_PIECE_STEPS < PIECES_MAX ? T / UNROLL_PIECE_STEPS : PIECES_MAX : 1);
     return UNROLL_OK;
@@ -119,7 +119,7 @@ unroll_status pass_pieces(struct plan *p)
 {
     struct plan_config *c = &p->config;
     if (!(c->time_tolerance >= 0 && c->time_tolerance < 1))
-        return fail(UNROLL_USAGE, "time_tolerance = %g is outside 0 <= t < 1; fix: use a value in this range",
+        return fail(UNROLL_USAGE, "`time_tolerance` = %g is outside 0 <= t < 1; fix: use a value in this range",
                     (double)c->time_tolerance);
     if (c->pieces == PIECES_AUTO)
         c->pieces = choose(p);

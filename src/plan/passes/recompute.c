@@ -12,7 +12,7 @@ unroll_status plan_set_checkpoint(struct plan_config *c, int steps)
 {
     if (steps < 0 && steps != UNROLL_AUTO)
         return fail(UNROLL_USAGE,
-                    "checkpoint_time = %d is not a number of steps; fix: use 0 (none), UNROLL_AUTO or 1 or more",
+                    "`checkpoint_time` = %d is not a number of steps; fix: use 0 (none), UNROLL_AUTO or 1 or more",
                     steps);
     c->checkpoint = steps == UNROLL_AUTO ? CHECKPOINT_AUTO : (uint32_t)steps;
     return UNROLL_OK;

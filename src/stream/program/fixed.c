@@ -302,7 +302,7 @@ unroll_status unroll_integer_new(const unroll_model *model, const unroll_integer
     if (config.operand_bits != 8 && config.operand_bits != OPERAND_BITS)
         return fail(UNROLL_USAGE, "operand_bits = %d is not supported; fix: choose one of 8, 16", config.operand_bits);
     if (!(config.delta < 32768))
-        return fail(UNROLL_USAGE, "delta = %g is not supported; fix: use 0 or more, or -1 for none", config.delta);
+        return fail(UNROLL_USAGE, "`delta` = %g is not supported; fix: use 0 or more, or -1 for none", config.delta);
     TRY(units_take(&used, config.raw, config.series, true, &own));
     unroll_status status = program_new_integer(used, is_given ? &c : NULL, config.operand_bits, &p);
     if (status == UNROLL_OK) {

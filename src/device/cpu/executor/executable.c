@@ -175,7 +175,7 @@ static unroll_status check_arguments(const struct plan *plan, const struct store
     int ranks = plan_ranks(plan), rank = plan_rank(plan);
     TRY(check_store(store, plan));
     if (config->threads < 1)
-        return fail(UNROLL_USAGE, "threads = %d is not possible; fix: use 1 or more", config->threads);
+        return fail(UNROLL_USAGE, "`threads` = %d is not possible; fix: use 1 or more", config->threads);
     if (config->isa->real != plan->config.real)
         return fail(UNROLL_USAGE, "the plan computes in %s, but the %s kernels compute in %s; fix: " REPORT_BUG,
                     dtype_name(plan->config.real), config->isa->name, dtype_name(config->isa->real));
