@@ -232,7 +232,8 @@ static void check_delta(void)
     MUST(unroll_integer_step(r[2], NULL, (float[INPUT]){0}, again));
     CHECK(!memcmp(again, first, sizeof first), "a reset leaves what products had");
     calibration.delta = 1e9;
-    CHECK_REFUSED(unroll_integer_new(model, &calibration, &none), UNROLL_USAGE, "`delta` = 1e+09 is not supported; fix:");
+    CHECK_REFUSED(unroll_integer_new(model, &calibration, &none), UNROLL_USAGE,
+                  "`delta` = 1e+09 is not supported; fix:");
     for (int i = 0; i < 3; i++) unroll_integer_free(r[i]);
     unroll_model_free(model);
 }

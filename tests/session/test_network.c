@@ -413,6 +413,18 @@ static void relu_activations(unroll_network *n, unroll_layer *l)
     (void)n;
 }
 
+/* Whether two specifications are equal; their structs have bytes between the fields that nothing sets. */
+static bool same_specification(const unroll_model_config *a, const unroll_model_config *b)
+{
+    return !strcmp(a->cell, b->cell) && a->layers == b->layers && a->hidden == b->hidden &&
+           a->bidirectional == b->bidirectional && a->projection == b->projection && a->peephole == b->peephole &&
+           a->clip == b->clip && a->bias == b->bias && a->dropout == b->dropout && a->tokens == b->tokens &&
+           a->input == b->input && a->embed == b->embed && a->tied == b->tied && a->pool == b->pool &&
+           a->output == b->output && !strcmp(a->loss, b->loss) && a->inputs == b->inputs &&
+           a->n_inputs == b->n_inputs && a->input_dropout == b->input_dropout && a->init == b->init &&
+           a->forget_bias == b->forget_bias;
+}
+
 /* Layers that form a stack are recognized as one, whatever their names; it has the stack's weights. */
 static void test_stacks(void)
 {
@@ -424,11 +436,8 @@ static void test_stacks(void)
     for (int i = 0; i < 2; i++) {
         memset(&found, 0, sizeof found);
         found.size = sizeof found;
-        CHECK(unroll_model_stack(i ? m : stack, &found) && !strcmp(found.cell, "gru") && !strcmp(found.loss, "xent"),
-              "a stack");
-        found.cell = spec.cell;
-        found.loss = spec.loss;
-        CHECK(!memcmp(&found, &spec, sizeof spec), "the specification comes back");
+        CHECK(unroll_model_stack(i ? m : stack, &found), "a stack");
+        CHECK(same_specification(&found, &spec), "the specification comes back");
     }
     unroll_model_free(stack);
     unroll_model_free(m);

@@ -589,7 +589,7 @@ static void test_refusals(void)
     refused_config("a bidirectional model cannot be streamed", both, c);
     refused_config("the outputs of layer 1, 'middle', depend on future frames", inner, c);
     refused_config("needs a model", NULL, c);
-    c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
+    c.rows = 0, refused_config("`rows` = 0 is outside", t.m, c), c = t.config;
     c.machine.threads = 2, refused_config("`threads` and all others", t.m, c), c = t.config;
     c.machine.device = "cuda", refused_config("streams run only on the cpu", t.m, c), c = t.config;
     c.machine.size = 0, refused_config("unroll_machine_default()", t.m, c), c = t.config;

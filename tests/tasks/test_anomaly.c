@@ -225,8 +225,9 @@ static void check_refusals(void)
                   "quantile");
     CHECK_REFUSED(unroll_task_configure("anomaly", "horizon=2", &made.data, &spec, &defaults), UNROLL_USAGE, "horizon");
     spec.loss = "gaussian";
-    CHECK_REFUSED(unroll_task_configure("anomaly", NULL, &made.data, &spec, &defaults), UNROLL_USAGE,
-                  "`loss` = 'gaussian' is not supported by the task anomaly for these data; fix: use huber, mse or mae");
+    CHECK_REFUSED(
+        unroll_task_configure("anomaly", NULL, &made.data, &spec, &defaults), UNROLL_USAGE,
+        "`loss` = 'gaussian' is not supported by the task anomaly for these data; fix: use huber, mse or mae");
 }
 
 int main(void)

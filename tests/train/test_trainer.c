@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "train/same_evaluation.h"
 #include "train/small_training.h"
 
 static void test_it_learns(const unroll_dataset *text)
@@ -30,7 +31,7 @@ static void test_it_learns(const unroll_dataset *text)
                   "size = 0 of unroll_evaluation");
     CHECK_REFUSED(unroll_model_evaluate(training.model, text, NULL, &(unroll_evaluation){.loss = 1}, NULL),
                   UNROLL_USAGE, "size = 0 of unroll_evaluation");
-    CHECK(after.metrics == 4 && !memcmp(&described, &after, sizeof after), "the metrics follow from the loss");
+    CHECK(after.metrics == 4 && same_evaluation(&described, &after), "the metrics follow from the loss");
     CHECK(progress.step == 200 && progress.items == 200 * 48, "%d steps", (int)progress.step);
     CHECK(!strcmp(progress.item, "char"), "it counts in %s", progress.item);
     CHECK(fabs(progress.epoch - 200.0 / (double)progress.steps_per_epoch) < 1e-9, "epoch %g", progress.epoch);
@@ -150,14 +151,14 @@ static void test_refused_configurations(const unroll_dataset *text)
     REFUSED(config.size = 4, UNROLL_USAGE, "unroll_trainer_config_default");
     CHECK_REFUSED(unroll_trainer_new(model, text, NULL, &trainer), UNROLL_USAGE, "unroll_trainer_config_default");
     REFUSED(config.task = "sing", UNROLL_USAGE, "no task 'sing'; fix: choose one of lm");
-    REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
-    REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
+    REFUSED(config.batch = 0, UNROLL_USAGE, "`batch` = 0");
+    REFUSED(config.bptt = -1, UNROLL_USAGE, "`bptt` = -1");
     REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
     REFUSED(config.validation.share = 0.6, UNROLL_USAGE, "validation = 0.6");
     REFUSED(config.validation.share = 1e-9, UNROLL_DATA, "too little for `validation`");
     REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
     REFUSED((config.schedule = "plateau", config.validation.share = 0), UNROLL_USAGE, "'plateau' needs a validation");
-    REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
+    REFUSED(config.warmup = -1, UNROLL_USAGE, "`warmup` = -1");
     REFUSED(config.rates = unroll_hyperparameters_default("adamax"), UNROLL_USAGE, "there is no optimizer");
     config = small_config();
     config.validation.share = 0;
