@@ -64,9 +64,9 @@ refuses "a share above a half" 2 "neither a share nor a count" train words.csv -
 refuses "all is held out" 3 "fix: " train words.csv --val 450
 
 # Options that a task does not accept or would not use are refused before training.
-refuses "a loss of numbers for labels" 2 "fix: xent" train words.csv --loss mse --out never
+refuses "a loss of numbers for labels" 2 "fix: use xent" train words.csv --loss mse --out never
 refuses "levels of a loss that has none" 2 "fix: " train words.csv --loss xent:0.5 --out never
-refuses "any loss of a text" 2 "fix: xent" train words.csv --task lm --loss foo --out never
+refuses "any loss of a text" 2 "fix: use xent" train words.csv --task lm --loss foo --out never
 refuses "a pool of a text" 2 "leave --pool out" train words.csv --task lm --pool last --out never
 refuses "tokens of a text's batch" 2 "does not use it" train words.csv --task lm --batch 300-tokens --out never
 awk 'BEGIN { print "t,load,town,odd"; for (i = 0; i < 200; i++)

@@ -60,20 +60,20 @@ static void check_refused_configs(void)
     } while (0)
     REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_session_config_default");
     REFUSED_WITH(machine.size, 0, UNROLL_USAGE, "unroll_machine_default");
-    REFUSED_WITH(machine.exact, -1, UNROLL_USAGE, "exact = -1");
+    REFUSED_WITH(machine.exact, -1, UNROLL_USAGE, "`exact` = -1");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
-    REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
-    REFUSED_WITH(rows, -1, UNROLL_USAGE, "rows = -1");
+    REFUSED_WITH(steps, 0, UNROLL_USAGE, "`steps` = 0");
+    REFUSED_WITH(rows, -1, UNROLL_USAGE, "`rows` = -1");
     REFUSED_WITH(shards, 0, UNROLL_USAGE, "shards = 0");
     REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
     REFUSED_WITH(machine.threads, -1, UNROLL_USAGE, "`threads` = -1");
     REFUSED_WITH(machine.threads, 1025, UNROLL_USAGE, "`threads` = 1025");
-    REFUSED_WITH(machine.queues, -1, UNROLL_USAGE, "queues = -1");
-    REFUSED_WITH(machine.queues, 9, UNROLL_USAGE, "queues = 9");
-    REFUSED_WITH(machine.chunks, -1, UNROLL_USAGE, "chunks = -1");
-    REFUSED_WITH(machine.chunks, 65, UNROLL_USAGE, "chunks = 65");
+    REFUSED_WITH(machine.queues, -1, UNROLL_USAGE, "`queues` = -1");
+    REFUSED_WITH(machine.queues, 9, UNROLL_USAGE, "`queues` = 9");
+    REFUSED_WITH(machine.chunks, -1, UNROLL_USAGE, "`chunks` = -1");
+    REFUSED_WITH(machine.chunks, 65, UNROLL_USAGE, "`chunks` = 65");
     REFUSED_WITH(machine.chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
-    REFUSED_WITH(machine.checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
+    REFUSED_WITH(machine.checkpoint_time, -2, UNROLL_USAGE, "`checkpoint_time` = -2");
     REFUSED_WITH(machine.device, "cpu:1", UNROLL_USAGE, "device cpu:1");
     REFUSED_WITH(machine.isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
     REFUSED_WITH(machine.dtype, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
@@ -410,7 +410,7 @@ static void check_refused_plans(void)
         refuse_plan(c, status, words);                  \
     } while (0)
     REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_config_default");
-    REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
+    REFUSED_WITH(steps, 0, UNROLL_USAGE, "`steps` = 0");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
     REFUSED_WITH(machine.split.batch, -1, UNROLL_USAGE, "-1 ranks");
     REFUSED_WITH(machine.split.batch, 33, UNROLL_UNSUPPORTED, "batch=33");

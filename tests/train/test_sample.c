@@ -218,13 +218,13 @@ static void test_refusals(void)
     check_refused(model, &config, UNROLL_USAGE, "`temperature` = -1");
     config = good;
     config.top_p = 0;
-    check_refused(model, &config, UNROLL_USAGE, "top_p = 0");
+    check_refused(model, &config, UNROLL_USAGE, "`top_p` = 0");
     config = good;
     config.beam = 257;
     check_refused(model, &config, UNROLL_USAGE, "`beam` = 257");
     config = good;
     config.length = -1;
-    check_refused(model, &config, UNROLL_USAGE, "length = -1");
+    check_refused(model, &config, UNROLL_USAGE, "`length` = -1");
     MUST(unroll_model_parameter(model, 0, &parameter));
     for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++) parameter.data[i] = NAN;
     check_refused(model, &good, UNROLL_DIVERGED, "token 0");
