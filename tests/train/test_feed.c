@@ -413,7 +413,7 @@ static void test_batch(void)
             few = 0;
     CHECK(all == 128 && few > 1 && few < all, "batches of %d and %d rows", all, few);
     config.batch = all, config.validation.share = 0;
-    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "would fit");
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "which fits");
     unroll_model_free(model);
     unroll_dataset_free(text);
 }
