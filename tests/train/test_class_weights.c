@@ -50,7 +50,7 @@ static void test_counting(void)
         }
     free(weights);
     CHECK_REFUSED(class_weights_new(other, &part, &weights), UNROLL_USAGE,
-                  "need a classification loss, not loss = 'mse'");
+                  "need a classification loss, not `loss` = 'mse'");
     unroll_model_free(model);
     unroll_model_free(other);
 }
