@@ -130,9 +130,6 @@ AS_STRINGS = sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/'
 $B/text/%.inc: src/stream/program/%.h
 	@mkdir -p $(@D)
 	$(AS_STRINGS) $< >$@
-$B/text/philox.inc: src/base/philox.h
-	@mkdir -p $(@D)
-	sed '/^#include/d' $< | $(AS_STRINGS) >$@
 FLAGS_c99_fixed = -I$B/text
 $B/text/%.inc: examples/data/%.csv
 	@mkdir -p $(@D)

@@ -24,10 +24,11 @@ struct gpu {
     char isa[16]; /* "sm_90" */
 };
 
-/* Everything a launch can specify: blocks of threads along two axes and, for kernels that need them, shared memory
- * per block, the cluster size in blocks (0 or 1: no clusters), and whether all blocks must be resident at once. */
+/* Everything a launch can specify: the kernel's rows of `width` elements, from which a driver may derive its own shape;
+ * blocks of threads along two axes and, for kernels that need them, shared memory per block, the cluster size in blocks
+ * (0 or 1: no clusters), and whether all blocks must be resident at once. */
 struct launch_shape {
-    uint64_t x, y;
+    uint64_t rows, width, x, y;
     unsigned threads, shared_bytes, cluster;
     bool cooperative;
 };

@@ -21,7 +21,7 @@ struct gpu_ends { const int32_t *lengths; uint32_t origin, none; };
 /* The state of a row is reset at step t where at[t * step + b] is not 0; at NULL: never. */
 struct gpu_resets { const uint8_t *at; size_t step; };
 
-/* ---- rows.cu ------------------------------------------------------------------------------ */
+/* ---- rows.inc, activations.inc ------------------------------------------------------------ */
 
 /* to = from, or to += from; from.at NULL: zeros. Boxes of up to 4 axes, in 4-byte words. */
 struct copy_args {
@@ -92,7 +92,7 @@ struct panels_args {
     int adds;
 };
 
-/* ---- sums.cu ------------------------------------------------------------------------------ */
+/* ---- sums.inc, losses.inc ----------------------------------------------------------------- */
 
 /* Sums columns over rows [first, first + rows) of the batch and all steps: partial sums, then their total. */
 struct sum_parts_args { struct gpu_rows x; struct gpu_ends ends; uint32_t first, rows, parts, none; float *part; };
@@ -115,7 +115,7 @@ struct loss_args {
     const int32_t *class_of;            /* [step * class_step + b] */
     size_t class_step;
     struct gpu_rows values;
-    const float *constant;              /* [levels] of quantiles, or class weights; NULL: none */
+    const float *constants;             /* [levels] of quantiles, or class weights; NULL: none */
     uint32_t levels;                    /* of a regression loss; 1: none */
     float smoothing;                    /* label smoothing: part of a row's target that is spread over all classes */
     double *loss;                       /* [rows] losses, then [rows] weights */
@@ -132,7 +132,7 @@ struct norm_tensor { const float *x; size_t count; double *out; uint32_t first_c
 struct unscale_args { double *norms, *rates; uint32_t norm_count, none; };
 struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors, chunks; };
 
-/* ---- update.cu ---------------------------------------------------------------------------- */
+/* ---- updates.inc -------------------------------------------------------------------------- */
 
 enum { UPDATE_STATES_MAX = 8 };
 struct update_tensor { float *w, *g, *state[UPDATE_STATES_MAX]; size_t count; };
@@ -143,7 +143,7 @@ enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin 
 /* Gives a whole step its own loss sums: the previous sums are set aside in `kept` and added at the end. One thread. */
 struct step_args { double *loss, *weight, *kept; int begins, none; };
 
-/* ---- cells.cu: one thread for one unit of one row ----------------------------------------- */
+/* ---- cells.inc ---------------------------------------------------------------------------- */
 
 /* Arrays of the fields of one step: field f of row b, unit u is at at[f * field + b * row + u]. */
 struct gpu_fields { float *at; size_t field, row; };

@@ -72,7 +72,7 @@ struct gpu_resets resets_of(const struct gpu_view *reset)
     return (struct gpu_resets){(const uint8_t *)reset->at, reset->stride[0]};
 }
 
-size_t count_of(const struct gpu_rows *x) { return (size_t)x->steps * x->batch * x->width; }
+uint64_t count_rows(const struct gpu_rows *x) { return (uint64_t)x->steps * x->batch; }
 
 /* ---- scratch ------------------------------------------------------------------------------ */
 
@@ -112,21 +112,20 @@ unroll_status launch_shaped(struct recorder *w, const char *kernel, const struct
     return w->driver->kernel_launch(w->stream, function, kernel, shape, args.at, args.bytes);
 }
 
-unroll_status launch_grid(struct recorder *w, const char *kernel, uint64_t x, uint64_t y, struct gpu_args args)
-{
-    return launch_shaped(w, kernel, &(struct launch_shape){.x = x, .y = y, .threads = GPU_THREADS}, args);
-}
-
 unroll_status launch(struct recorder *w, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args args)
 {
-    return launch_shaped(w, kernel, &(struct launch_shape){.x = blocks, .y = 1, .threads = threads}, args);
+    const struct launch_shape shape = {.rows = blocks, .width = 1, .x = blocks, .y = 1, .threads = threads};
+    return launch_shaped(w, kernel, &shape, args);
 }
 
-unroll_status launch_each(struct recorder *w, const char *kernel, uint64_t count, struct gpu_args args)
+unroll_status launch_each(struct recorder *w, const char *kernel, uint64_t rows, uint64_t width, struct gpu_args args)
 {
     enum { WARP = 32 };
-    unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
-    return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, threads, args);
+    const uint64_t count = rows * width;
+    const unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
+    const struct launch_shape shape = {
+        .rows = rows, .width = width, .x = (count + GPU_THREADS - 1) / GPU_THREADS, .y = 1, .threads = threads};
+    return launch_shaped(w, kernel, &shape, args);
 }
 
 unroll_status launch_rows(struct recorder *w, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args args)

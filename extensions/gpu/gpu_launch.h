@@ -92,13 +92,11 @@ struct gpu_args {
 
 /* Launches `blocks` blocks of `threads` threads. */
 unroll_status launch(struct recorder *, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args);
-/* Launches a thread for each of `count` elements. */
-unroll_status launch_each(struct recorder *, const char *kernel, uint64_t count, struct gpu_args);
+/* Launches a thread for each element of `rows` rows of `width`. */
+unroll_status launch_each(struct recorder *, const char *kernel, uint64_t rows, uint64_t width, struct gpu_args);
 /* Launches a block for each row of `width` elements; the number of threads is a power of two. */
 unroll_status launch_rows(struct recorder *, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args);
-/* Launches blocks along two axes. */
-unroll_status launch_grid(struct recorder *, const char *kernel, uint64_t x, uint64_t y, struct gpu_args);
-/* For kernels with clusters or their own shared memory. */
+/* For kernels with blocks along two axes, clusters or their own shared memory. */
 unroll_status launch_shaped(struct recorder *, const char *kernel, const struct launch_shape *, struct gpu_args);
 
 /* Returns scratch that is valid until the end of the operation. */
@@ -141,7 +139,7 @@ struct shard_rows shard_of(const struct recorder *, const struct gpu_view *x, co
 struct gpu_rows rows_of(const struct gpu_view *); /* of a [T, B, ..] view of floats */
 struct gpu_ends ends_of(const struct gpu_view *x, const struct gpu_view *lengths);
 struct gpu_resets resets_of(const struct gpu_view *reset);
-size_t count_of(const struct gpu_rows *); /* elements */
+uint64_t count_rows(const struct gpu_rows *);
 
 /* ---- the kinds ---------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ static uint32_t row_count(const struct gpu_rows *x) { return x->steps * x->batch
 static unroll_status clear_ended(struct recorder *w, const struct gpu_view *x, const struct gpu_view *lengths)
 {
     struct clear_ended_args args = {rows_of(x), ends_of(x, lengths)};
-    return lengths->at ? launch_each(w, "gpu_clear_ended", count_of(&args.x), ARGS(&args)) : UNROLL_OK;
+    return lengths->at ? launch_each(w, "gpu_clear_ended", count_rows(&args.x), args.x.width, ARGS(&args)) : UNROLL_OK;
 }
 
 /* Gradients from the host may have any contents beyond a row's length. */
@@ -112,10 +112,10 @@ static unroll_status gather(struct recorder *w, const struct gpu_call *call, con
                                .rows = rows.count,
                                .shift = shift,
                                .direction = call->op->direction};
-    uint64_t count = (uint64_t)args.x.steps * rows.count * args.x.width;
-    args.to = scratch_take(w, count * sizeof(float));
+    const uint64_t count = (uint64_t)args.x.steps * rows.count;
+    args.to = scratch_take(w, count * args.x.width * sizeof(float));
     *to = (struct matrix){(char *)args.to, args.x.width};
-    return launch_each(w, "gpu_gather", count, ARGS(&args));
+    return launch_each(w, "gpu_gather", count, args.x.width, ARGS(&args));
 }
 
 static unroll_status dw_gathered(struct recorder *w, const struct gpu_call *call, size_t shard)
@@ -196,9 +196,11 @@ unroll_status gpu_op_bias_grad(struct recorder *w, const struct gpu_call *call)
         if (!of.count)
             continue;
         parts.part = scratch_take(w, (uint64_t)parts.parts * rows.width * sizeof(float));
-        uint64_t tiles = (rows.width + SUM_TILE - 1) / SUM_TILE;
-        TRY(launch(w, "gpu_sum_parts", tiles * parts.parts, GPU_THREADS, ARGS(&parts)));
-        TRY(launch_each(w, "gpu_sum", rows.width,
+        const uint64_t tiles = (rows.width + SUM_TILE - 1) / SUM_TILE;
+        const struct launch_shape shape = {
+            .rows = parts.parts, .width = rows.width, .x = tiles * parts.parts, .y = 1, .threads = GPU_THREADS};
+        TRY(launch_shaped(w, "gpu_sum_parts", &shape, ARGS(&parts)));
+        TRY(launch_each(w, "gpu_sum", 1, rows.width,
                         ARGS(&(struct sum_args){.part = parts.part,
                                                 .parts = parts.parts,
                                                 .width = rows.width,

@@ -6,7 +6,7 @@ unroll_status gpu_op_embed(struct recorder *w, const struct gpu_call *call)
     const struct gpu_view *tokens = &call->view[EMBED_TOKENS], *table = &call->view[EMBED_TABLE];
     struct embed_args args = {(const int32_t *)(void *)tokens->at, tokens->stride[0], (const float *)(void *)table->at,
                               table->stride[0], rows_of(&call->view[EMBED_OUT])};
-    return launch_each(w, "gpu_embed", count_of(&args.y), ARGS(&args));
+    return launch_each(w, "gpu_embed", count_rows(&args.y), args.y.width, ARGS(&args));
 }
 
 unroll_status gpu_op_dropout(struct recorder *w, const struct gpu_call *call)
@@ -22,18 +22,16 @@ unroll_status gpu_op_dropout(struct recorder *w, const struct gpu_call *call)
                                 .probability = call->op->probability,
                                 .adds = call->op->view[DROPOUT_Y].access == ADD};
     uint32_t quads = (args.first_unit + args.x.width + 3) / 4 - args.first_unit / 4;
-    return launch_each(w, "gpu_dropout", (uint64_t)args.x.steps * args.x.batch * quads, ARGS(&args));
+    return launch_each(w, "gpu_dropout", count_rows(&args.x), quads, ARGS(&args));
 }
-
-static uint64_t blocks_of(const struct gpu_rows *x) { return (uint64_t)x->steps * x->batch; }
 
 unroll_status gpu_op_activate(struct recorder *w, const struct gpu_call *call)
 {
     struct activate_args args = {
         .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_X]), .y = rows_of(&call->view[ACTIVATE_Y])};
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch_rows(w, "gpu_softmax", blocks_of(&args.x), args.x.width, ARGS(&args));
-    return launch_each(w, "gpu_activate", count_of(&args.x), ARGS(&args));
+        return launch_rows(w, "gpu_softmax", count_rows(&args.x), args.x.width, ARGS(&args));
+    return launch_each(w, "gpu_activate", count_rows(&args.x), args.x.width, ARGS(&args));
 }
 
 unroll_status gpu_op_activate_back(struct recorder *w, const struct gpu_call *call)
@@ -44,8 +42,8 @@ unroll_status gpu_op_activate_back(struct recorder *w, const struct gpu_call *ca
                                       .dx = rows_of(&call->view[ACTIVATE_BACK_DX]),
                                       .adds = call->op->view[ACTIVATE_BACK_DX].access == ADD};
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, ARGS(&args));
-    return launch_each(w, "gpu_activate_back", count_of(&args.x), ARGS(&args));
+        return launch_rows(w, "gpu_softmax_back", count_rows(&args.x), args.x.width, ARGS(&args));
+    return launch_each(w, "gpu_activate_back", count_rows(&args.x), args.x.width, ARGS(&args));
 }
 
 /* ---- pool --------------------------------------------------------------------------------- */
@@ -61,7 +59,7 @@ unroll_status gpu_op_pool(struct recorder *w, const struct gpu_call *call)
                              .steps = w->plan->config.T,
                              .pool = (uint32_t)call->op->choice,
                              .begins = call->op->view[POOL_Y].access == WRITE};
-    return launch_each(w, "gpu_pool", count_of(&args.y), ARGS(&args));
+    return launch_each(w, "gpu_pool", count_rows(&args.y), args.y.width, ARGS(&args));
 }
 
 unroll_status gpu_op_pool_back(struct recorder *w, const struct gpu_call *call)
@@ -75,7 +73,7 @@ unroll_status gpu_op_pool_back(struct recorder *w, const struct gpu_call *call)
                                   .steps = w->plan->config.T,
                                   .pool = (uint32_t)call->op->choice,
                                   .adds = call->op->view[POOL_BACK_DX].access == ADD};
-    return launch_each(w, "gpu_pool_back", count_of(&args.dx), ARGS(&args));
+    return launch_each(w, "gpu_pool_back", count_rows(&args.dx), args.dx.width, ARGS(&args));
 }
 
 /* ---- copy, fill --------------------------------------------------------------------------- */
@@ -99,7 +97,7 @@ unroll_status gpu_move(struct recorder *w, const struct gpu_view *from, const st
         args.from_stride[axis] = from->at ? from->stride[i] * (last ? 1 : words) : 0;
         args.to_stride[axis] = to->stride[i] * (last ? 1 : words);
     }
-    return launch_each(w, "gpu_copy", (uint64_t)args.count[0] * args.count[1] * args.count[2] * args.count[3],
+    return launch_each(w, "gpu_copy", (uint64_t)args.count[0] * args.count[1] * args.count[2], args.count[3],
                        ARGS(&args));
 }
 
@@ -121,5 +119,5 @@ unroll_status gpu_op_tree(struct recorder *w, const struct gpu_call *call)
     const struct gpu_view *x = &call->view[TREE_X];
     struct tree_args args = {
         .x = (float *)(void *)x->at, .shard = x->stride[0], .count = x->stride[0], .shards = x->count[0]};
-    return launch_each(w, "gpu_tree", args.count, ARGS(&args));
+    return launch_each(w, "gpu_tree", 1, args.count, ARGS(&args));
 }

@@ -33,10 +33,10 @@ unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
     const struct gpu_view *constants = &call->view[LOSS_CONSTANTS];
     struct loss_args args = {.z = rows_of(z),
                              .ends = ends_of(z, &call->view[LOSS_LENGTHS]),
-                             .constant = (const float *)(void *)constants->at,
+                             .constants = (const float *)(void *)constants->at,
                              .levels = constants->at ? constants->count[0] : 1,
                              .smoothing = call->op->probability};
-    const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
+    const uint64_t rows = count_rows(&args.z);
     if (is_scaled(w->plan))
         args.scale = value_at(w, "rates") + RATE_SCALE;
     args.loss = scratch_take(w, 2 * rows * sizeof(double));
@@ -66,13 +66,17 @@ unroll_status gpu_op_embed_grad(struct recorder *w, const struct gpu_call *call)
                                    .step = tokens->stride[0],
                                    .dy = rows_of(dy),
                                    .table_row = table->stride[1]};
+    const struct launch_shape shape = {.rows = 1,
+                                       .width = args.dy.width,
+                                       .x = table->count[1],
+                                       .y = (args.dy.width + GPU_THREADS - 1) / GPU_THREADS,
+                                       .threads = GPU_THREADS};
     for (size_t shard = 0; shard < table->count[0]; shard++) {
         const struct shard_rows of = shard_of(w, dy, table, shard);
         args.first = of.first, args.rows = of.count;
         args.table = (float *)(void *)table->at + shard * table->stride[0];
         if (args.rows)
-            TRY(launch_grid(w, "gpu_embed_grad", table->count[1], (args.dy.width + GPU_THREADS - 1) / GPU_THREADS,
-                            ARGS(&args)));
+            TRY(launch_shaped(w, "gpu_embed_grad", &shape, ARGS(&args)));
     }
     return UNROLL_OK;
 }
@@ -191,7 +195,7 @@ unroll_status gpu_norms(struct recorder *w)
                              (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors,
                              (uint32_t)t.norm.chunks};
     TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, ARGS(&args)));
-    TRY(launch_each(w, "gpu_norm", t.norm.tensors, ARGS(&args)));
+    TRY(launch_each(w, "gpu_norm", t.norm.tensors, 1, ARGS(&args)));
     if (!is_scaled(w->plan))
         return UNROLL_OK;
     return launch(w, "gpu_unscale", 1, 1,

@@ -24,7 +24,7 @@ static unroll_status lowp_to(struct recorder *w, struct matrix *x, uint32_t rows
                                    .to_row = lowp_row(width),
                                    .is_fp16 = w->plan->config.precision == PRECISION_FP16};
     *x = (struct matrix){to, args.to_row};
-    return launch_each(w, "gpu_lowp", rows * args.to_row, ARGS(&args));
+    return launch_each(w, "gpu_lowp", rows, args.to_row, ARGS(&args));
 }
 
 struct gpu_lowp lowp_rows(struct recorder *w, uint32_t rows, size_t fields, size_t width)
@@ -79,7 +79,7 @@ static unroll_status align_bias(struct recorder *w, struct gpu_product *p)
                                    .from = (const uint32_t *)(const void *)p->bias,
                                    .to = scratch_take(w, p->n * sizeof(float))};
     p->bias = (const float *)(const void *)args.to;
-    return launch_each(w, "gpu_copy", p->n, ARGS(&args));
+    return launch_each(w, "gpu_copy", 1, p->n, ARGS(&args));
 }
 
 /* ---- panels ------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static unroll_status pack(struct recorder *w, struct gpu_product *p)
                                    .by_columns = p->b_by_columns,
                                    .rounds = w->plan->config.precision == PRECISION_BF16};
     p->b.at = as.to;
-    return launch_each(w, "gpu_pack", panels * p->k, ARGS(&args));
+    return launch_each(w, "gpu_pack", panels, p->k, ARGS(&args));
 }
 
 /* Drivers with panels multiply floats: for bf16 the left factor is rounded here, the right one in its panels. */
@@ -132,7 +132,7 @@ static unroll_status round_left(struct recorder *w, struct gpu_product *p)
                                    .to = scratch_take(w, (uint64_t)rows * width * sizeof(float)),
                                    .to_row = width};
     p->a = (struct matrix){(char *)args.to, width};
-    return launch_each(w, "gpu_round", (uint64_t)rows * width, ARGS(&args));
+    return launch_each(w, "gpu_round", rows, width, ARGS(&args));
 }
 
 unroll_status product(struct recorder *w, const struct gpu_product *given)

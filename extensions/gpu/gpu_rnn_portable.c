@@ -23,7 +23,7 @@ static struct states_args states_of(const struct rnn *r, struct gpu_fields first
 
 static unroll_status move_states(const struct rnn *r, const char *kernel, const struct states_args *args)
 {
-    return launch_each(r->w, kernel, (uint64_t)r->batch * (r->width + args->others * r->units), ARGS(args));
+    return launch_each(r->w, kernel, r->batch, args->width + args->others * r->units, ARGS(args));
 }
 
 static bool multiplies_states(const struct rnn *r) { return r->view[RNN_W].at != NULL; }
@@ -76,7 +76,7 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
                              .a_moves = r->plane};
     rnn_operand(&of, rnn_plane(r, p->next), &r->made, 0);
     TRY(product(r->w, &of));
-    return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width,
+    return launch_each(r->w, "gpu_projected", r->batch, r->width,
                        ARGS(&(struct projected_args){.rows = r->batch,
                                                      .width = (uint32_t)r->width,
                                                      .t = (uint32_t)t,
@@ -93,12 +93,11 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
 static unroll_status forward_step(const struct rnn *r, const struct planes *p, int64_t i, const char *const kernel[2])
 {
     const struct cell_forward_args args = forward_args(r, p, i);
-    const uint64_t elements = (uint64_t)r->batch * r->units;
     TRY(rnn_product(r, args.t, FROM_H, args.state, &r->h));
-    TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
+    TRY(launch_each(r->w, kernel[0], r->batch, r->units, ARGS(&args)));
     if (r->cell->phases == 2) {
         TRY(rnn_product(r, args.t, FROM_INTERMEDIATE, args.intermediate, &r->intermediate));
-        TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
+        TRY(launch_each(r->w, kernel[1], r->batch, r->units, ARGS(&args)));
     }
     return project(r, p, i);
 }
@@ -172,7 +171,7 @@ static struct cell_backward_args backward_args(const struct rnn *r, const struct
 /* Completes the gradient of h at step t; t < 0: before the first step. */
 static unroll_status receive(const struct rnn *r, const struct back_planes *p, int64_t t, int64_t done)
 {
-    return launch_each(r->w, "gpu_receive", (uint64_t)r->batch * r->width,
+    return launch_each(r->w, "gpu_receive", r->batch, r->width,
                        ARGS(&(struct receive_args){.rows = r->batch,
                                                    .width = (uint32_t)r->width,
                                                    .t = t < 0 ? 0 : (uint32_t)t,
@@ -204,16 +203,15 @@ static unroll_status backward_step(const struct rnn *r, const struct back_planes
                                    const char *const kernel[2])
 {
     const struct cell_backward_args args = backward_args(r, p, i);
-    const uint64_t elements = (uint64_t)r->batch * r->units;
     if (r->projected) {
         TRY(receive(r, p, args.t, args.done));
         TRY(project_back(r, p));
     }
     if (r->cell->phases == 2) {
-        TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
+        TRY(launch_each(r->w, kernel[1], r->batch, r->units, ARGS(&args)));
         TRY(rnn_product_back(r, args.t, FROM_INTERMEDIATE, args.d_intermediate, false));
     }
-    TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
+    TRY(launch_each(r->w, kernel[0], r->batch, r->units, ARGS(&args)));
     return rnn_product_back(r, args.t, FROM_H, rnn_plane(r, r->projected ? p->made : p->state), !r->projected);
 }
 
@@ -224,7 +222,7 @@ static unroll_status begin_gradients(const struct rnn *r, const struct back_plan
     struct states_args enter = states_of(r, rnn_output(r, RNN_DHN), rnn_states(r, RNN_DSN), p->state);
     clear.others = 0;
     clear.width = (uint32_t)(r->units > r->width ? r->units : r->width);
-    TRY(launch_each(r->w, "gpu_states_enter", (uint64_t)clear.width * r->batch, ARGS(&clear)));
+    TRY(move_states(r, "gpu_states_enter", &clear));
     if (!r->projected)
         return move_states(r, "gpu_states_enter", &enter);
     struct states_args whole = states_of(r, enter.first, nothing, p->whole);

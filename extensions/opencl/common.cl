@@ -1,72 +1,53 @@
-/* Shared by all kernels, in OpenCL C 1.2. Before it come WIDTH, GROUP and similar macros, and the structs of
- * gpu_kernels.h, whose addresses are offsets into the device's only buffer m; 0 is no address. After it comes one of
- * the *.cl files, or kernels printed from records. */
+/* The words of the kernels in extensions/gpu/kernels (places.inc), in OpenCL C 1.2: an item handles a part of a row, or
+ * a whole row. Before this come WIDTH, GROUP and similar macros, and the structs of gpu_kernels.h, whose addresses are
+ * offsets into the device's only buffer m; 0 is no address. */
 #pragma OPENCL FP_CONTRACT OFF
 #define KERNEL(name, type) \
-    kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void name(global char *restrict m, struct type a)
-#define ITEM       ((ulong)get_global_id(0))
+    kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void name(global char *restrict m, type a)
+#define CODE       static
+#define GLOBAL     global
+#define MEMORY     m,
+#define MEMORY_ARG global char *m,
 #define FLOATS(at) ((global float *)(m + (at)))
 #define INTS(at)   ((global int *)(m + (at)))
 #define UINTS(at)  ((global uint *)(m + (at)))
 #define BYTES(at)  ((global uchar *)(m + (at)))
+#define LONGS(at)  ((global long *)(m + (at)))
 #define TABLE(type, at, i) (((global const struct type *)(m + (at)))[i])
 
-/* ---- values ------------------------------------------------------------------------------- */
+#define ITEM       ((ulong)get_global_id(0))
+#define BLOCK      get_group_id(0)
+#define THREAD     get_local_id(0)
+#define THREADS    GROUP
+#define EACH(i, p) for (uint i = (p).first; i < (p).end; i++)
 
-#define PASTE2(a, b) a##b
-#define PASTE(a, b)  PASTE2(a, b)
+#define TEAM            ITEM
+#define MEMBER          0
+#define MEMBERS         1
+#define TEAM_EACH(i, n) for (uint i = 0; i < (n); i++)
+#define team_sum(v)     (v)
+
+/* Products round their operands themselves. */
+#define LOWP 0
+#define keep_lowp(to, field, row, unit, number)
+#define unscaled(rates, factor) (factor)
+
+#define PASTE2(a, b)  a##b
+#define PASTE(a, b)   PASTE2(a, b)
+#define LOAD_1(p)     (*(p))
+#define STORE_1(v, p) (*(p) = (v))
 #if WIDTH == 1
 #define VECTOR float
-#define LOAD(p)     (*(p))
-#define STORE(v, p) (*(p) = (v))
 #else
 #define VECTOR PASTE(float, WIDTH)
-#define LOAD(p)     PASTE(vload, WIDTH)(0, p)
-#define STORE(v, p) PASTE(vstore, WIDTH)(v, 0, p)
 #endif
+#define LOAD_PART(p)     PASTE(LOAD_, WIDTH)(p)
+#define STORE_PART(v, p) PASTE(STORE_, WIDTH)(v, p)
+#define VALUE_OF         PASTE(value_, WIDTH)
 
-/* Rounds to bf16, to nearest even; a NaN stays one. */
-static float bf16_of(float x)
-{
-    const uint bits = as_uint(x), even = bits + 0x7fff + (bits >> 16 & 1);
-    return as_float((bits & 0x7fffffff) > 0x7f800000 ? bits : even & 0xffff0000);
-}
-
-/* ---- rows --------------------------------------------------------------------------------- */
-
-static bool row_lasts(global const char *m, struct gpu_ends e, ulong t, ulong b)
-{
-    return !e.lengths || (long)(e.origin + t) < (long)((global const int *)(m + e.lengths))[b];
-}
-
-static bool row_resets(global const char *m, struct gpu_resets r, ulong t, ulong b)
-{
-    return r.at && ((global const uchar *)(m + r.at))[t * r.step + b];
-}
-
-static bool row_forgets(global const char *m, struct gpu_ends e, struct gpu_resets r, long t, ulong b)
-{
-    return t >= 0 && row_resets(m, r, (ulong)t, b) && row_lasts(m, e, (ulong)t, b);
-}
-#define LASTS(ends, t, b)             row_lasts(m, ends, t, b)
-#define RESETS(resets, t, b)          row_resets(m, resets, t, b)
-#define FORGETS(ends, resets, t, b)   row_forgets(m, ends, resets, t, b)
-
-static ulong row_count(struct gpu_rows x) { return (ulong)x.steps * x.batch; }
-
-#define ROW(x, r)             (FLOATS((x).at) + (r) / (x).batch * (x).t + (r) % (x).batch * (x).row)
-#define FIELD(f, i, r, u) (FLOATS((f).at) + (i) * (f).field + (r) * (f).row + (u))
-
-/* An item handles elements [first, end) of a row: `length` elements, or the rest. */
-struct part {
-    ulong row;
-    uint first, end;
-};
-
-static struct part part_of(ulong item, uint width, uint length)
-{
-    const ulong parts = (width + length - 1) / length;
-    const uint first = (uint)(item % parts) * length;
-    const struct part p = {item / parts, first, first + length < width ? first + length : width};
-    return p;
-}
+/* Fields of a cell in backward: the states that left the step, and the gradients of the states after it. */
+#define LEFT(i) ((i) == 0 ? FIELD(a.y, 0, row, unit) : FIELD(a.s, (i) - 1, row, unit))
+#define D_NEXT(load, i)                                                                                          \
+    ((i) == 0 && a.dy && !a.projected                                                                            \
+         ? load(FIELD(a.d_state, i, row, unit)) + load(FLOATS(a.dy) + row * a.dy_row + unit)                     \
+         : load(FIELD(a.d_state, i, row, unit)))

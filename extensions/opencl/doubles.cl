@@ -11,9 +11,11 @@ typedef double D;
 #define d_sub(a, b)   ((a) - (b))
 #define d_mul(a, b)   ((a) * (b))
 #define d_div(a, b)   ((a) / (b))
+#define d_negative(a) (-(a))
 #define d_sqrt(a)     sqrt(a)
 #define d_log(a)      log(a)
 #define d_expm1(a)    expm1(a)
+#define d_finite(a)   isfinite(a)
 #define d_load(at, i)     (((global double *)(m + (at)))[i])
 #define d_store(at, i, v) (((global double *)(m + (at)))[i] = (v))
 #else
@@ -72,6 +74,7 @@ static D d_sqrt(D a)
 
 static D d_log(D a) { return d_of(log(a.high)); }
 static D d_expm1(D a) { return d_of(expm1(a.high)); }
+static bool d_finite(D a) { return isfinite(a.high); }
 
 /* Converts the bits of a double: 24 of them, then 29. Values outside the range of floats become 0 or infinite. */
 static D d_of_bits(ulong bits)

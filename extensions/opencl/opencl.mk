@@ -2,13 +2,13 @@
 ROWS_opencl = device=opencl
 NEEDS_opencl = gpu
 
-# Kernels, and argument structs in which addresses become offsets.
-$B/text/%.inc: extensions/opencl/%.cl
+# Kernels, and argument structs in which addresses become offsets: each begins with \001 and its name.
+OPENCL_FILES = $(wildcard extensions/opencl/*.cl extensions/gpu/kernels/*.inc)
+$B/text/opencl.inc: $(OPENCL_FILES) extensions/gpu/gpu_kernels.h src/base/philox.h
 	@mkdir -p $(@D)
-	$(AS_STRINGS) $< >$@
-$B/text/gpu_kernels.inc: extensions/gpu/gpu_kernels.h
-	@mkdir -p $(@D)
-	sed -E '/^#/d; s/(const )?(struct )?[a-z0-9_]+ \*([a-z])/ulong \3/g; s/, \*([a-z])/, \1/g; s/size_t/ulong/g; s/ulong constant;/ulong constants;/' $< | $(AS_STRINGS) >$@
+	{ $(foreach f,$(OPENCL_FILES),printf '"\\001%s",\n' $(basename $(notdir $f)); $(AS_STRINGS) $f;) \
+	printf '"\\001philox",\n'; sed '/^#include/d' src/base/philox.h | $(AS_STRINGS); printf '"\\001gpu_kernels",\n'; \
+	sed -E '/^#/d; s/(const )?(struct )?[a-z0-9_]+ \*([a-z])/ulong \3/g; s/, \*([a-z])/, \1/g; s/size_t/ulong/g' \
+	    extensions/gpu/gpu_kernels.h | $(AS_STRINGS); } >$@
 FLAGS_opencl_kernels = -I$B/text
-$B/extensions/opencl/opencl_kernels.o: $(patsubst extensions/opencl/%.cl,$B/text/%.inc,$(wildcard extensions/opencl/*.cl)) \
-    $B/text/gpu_kernels.inc $B/text/philox.inc
+$B/extensions/opencl/opencl_kernels.o: $B/text/opencl.inc

@@ -65,7 +65,7 @@ void opencl_give(struct opencl_context *, gpu_address);
 enum { OPENCL_KERNEL_NAME = 128 }; /* a cell's name includes its functions */
 struct gpu_kernel_handle {
     struct gpu_kernel_handle *next;
-    const struct opencl_items *items; /* opencl_kernels.h */
+    const struct opencl_kernel *items; /* opencl_kernels.h */
     struct opencl_context *context;
     cl_kernel kernel;
     char name[OPENCL_KERNEL_NAME];

@@ -202,12 +202,11 @@ unroll_status opencl_enqueue(gpu_stream s, gpu_kernel k, const size_t items[3], 
     return opencl_check(result, doing);
 }
 
-/* The host's shape counts threads as in CUDA; the row of the kernel computes its number of items here. */
 static unroll_status launch_kernel(gpu_stream s, gpu_kernel k, const char *name, const struct launch_shape *shape,
                                    const void *args, size_t bytes)
 {
     const size_t group = s->context->form.group;
-    const uint64_t items = k->items->count(shape, args, &s->context->form);
+    const uint64_t items = opencl_items(k->items, shape, &s->context->form);
     (void)name;
     return opencl_enqueue(s, k, (const size_t[3]){(items + group - 1) / group * group, 1, 1},
                           (const size_t[3]){group, 1, 1}, args, bytes);

@@ -1,12 +1,12 @@
 /* Prints records as OpenCL C (opencl_kernels.h): each function once for single values, for the rest of a row, and
- * once for vectors. Inputs keep their names with the prefix "v_". The code around them is in cells.cl, losses.cl and
- * activations.cl. */
+ * once for vectors. Inputs keep their names with the prefix "v_". The code around them is in extensions/gpu/kernels. */
 #include "base/point.h"
 #include "nn/record/record.h"
 #include "extensions/opencl/opencl_kernels.h"
 #include "nn/losses/loss.h"
 #include "nn/optim/optim.h"
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* ---- nodes -------------------------------------------------------------------------------- */
@@ -33,72 +33,60 @@ static const char *const form[NODE_KINDS] = {
     [NODE_MANTISSA] = "as_V((as_U($0) & 0x007fffffu) | 0x3f800000u)",
 };
 
-static void print_type(FILE *f, const char *name, uint32_t width)
+/* Prints a form in which V, W and U have the meaning above; the rest is as in printf. */
+static void put(FILE *f, uint32_t width, const char *form, ...)
 {
-    fprintf(f, width > 1 ? "%s%u" : "%s", name, width);
-}
-
-static void print_constant(FILE *f, double constant, uint32_t width)
-{
-    const float number = (float)constant;
-    fputs("(", f);
-    print_type(f, "float", width);
-    if (isnan(number) || isinf(number))
-        fprintf(f, ")(%s)", isnan(number) ? "NAN" : number > 0 ? "INFINITY" : "-INFINITY");
-    else
-        fprintf(f, ")(%af)", (double)number);
+    char text[1024];
+    size_t n = 0;
+    va_list values;
+    for (; *form && n + 16 < sizeof text; form++) {
+        const char *name = *form == 'V' ? "float" : *form == 'U' ? "uint" : *form == 'W' ? "" : NULL;
+        if (name)
+            n += (size_t)snprintf(text + n, 16, width > 1 || !*name ? "%s%u" : "%s", name, width);
+        else
+            text[n++] = *form;
+    }
+    text[n] = '\0';
+    va_start(values, form);
+    vfprintf(f, text, values);
+    va_end(values);
 }
 
 static void print_operand(FILE *f, const struct node *n, uint32_t width)
 {
+    const float number = (float)n->constant;
     if (n->kind == NODE_INPUT)
         fprintf(f, "v_%s", n->input);
-    else if (n->kind == NODE_CONSTANT)
-        print_constant(f, n->constant, width);
-    else
+    else if (n->kind != NODE_CONSTANT)
         fprintf(f, "t%d", n->number);
-}
-
-static void print_node(FILE *f, const struct node *n, uint32_t width)
-{
-    fputs("    const ", f);
-    print_type(f, "float", width);
-    fprintf(f, " t%d = ", n->number);
-    for (const char *c = form[n->kind]; *c; c++)
-        if (*c == '$')
-            print_operand(f, n->operand[*++c - '0'], width);
-        else if (*c == 'V')
-            print_type(f, "float", width);
-        else if (*c == 'U')
-            print_type(f, "uint", width);
-        else if (*c == 'W')
-            fprintf(f, "%u", width);
-        else
-            fputc(*c, f);
-    fputs(";\n", f);
+    else if (isnan(number) || isinf(number))
+        put(f, width, "(V)(%s)", isnan(number) ? "NAN" : number > 0 ? "INFINITY" : "-INFINITY");
+    else
+        put(f, width, "(V)(%af)", (double)number);
 }
 
 /* Compilers remove unused nodes. */
 static void print_nodes(FILE *f, const struct record *r, uint32_t width)
 {
-    for (int i = 0; i < r->nodes; i++)
-        if (node_operands(r->node[i].kind))
-            print_node(f, &r->node[i], width);
+    for (int i = 0; i < r->nodes; i++) {
+        const struct node *n = &r->node[i];
+        if (!node_operands(n->kind))
+            continue;
+        put(f, width, "    const V t%d = ", n->number);
+        for (const char *c = form[n->kind]; *c; c++)
+            if (*c == '$')
+                print_operand(f, n->operand[*++c - '0'], width);
+            else
+                put(f, width, (const char[]){*c, '\0'});
+        fputs(";\n", f);
+    }
 }
 
-/* static V NAME_WIDTH(V v_x); chosen: with parameters alpha and beta. */
-static void print_function(FILE *f, const struct record *r, const char *name, bool chosen, uint32_t width)
+/* static V NAME_WIDTH(V v_x, ..); parameters: the others. */
+static void print_function(FILE *f, const struct record *r, const char *name, const char *parameters, uint32_t width)
 {
-    fputs("static ", f);
-    print_type(f, "float", width);
-    fprintf(f, " %s_%u(", name, width);
-    print_type(f, "float", width);
-    fputs(" v_x", f);
-    for (int i = 0; i < 2 && chosen; i++) {
-        fputs(", ", f);
-        print_type(f, "float", width);
-        fputs(i ? " v_beta" : " v_alpha", f);
-    }
+    put(f, width, "static V %s_W(V v_x", name);
+    put(f, width, parameters);
     fputs(")\n{\n", f);
     print_nodes(f, r, width);
     fputs("    return ", f);
@@ -115,107 +103,92 @@ void opencl_print_functions(FILE *f, uint32_t width)
         char name[32];
         record_function(kinds[i], &record);
         snprintf(name, sizeof name, "%s_of", record.name);
-        print_function(f, &record, name, false, width);
+        print_function(f, &record, name, "", width);
     }
     point_end(before);
 }
 
 /* ---- activations -------------------------------------------------------------------------- */
 
-static void print_choice(FILE *f, const char *name, uint32_t width)
+/* Prints the functions, each with its parameters, and the choice among them. */
+static void print_chosen(FILE *f, bool slope, uint32_t width)
 {
-    fputs("static ", f);
-    print_type(f, "float", width);
-    fprintf(f, " %s_%u(struct activation f, ", name, width);
-    print_type(f, "float", width);
-    fputs(" x)\n{\n    const ", f);
-    print_type(f, "float", width);
-    fputs(" alpha = f.alpha, beta = f.beta;\n    switch (f.kind) {\n", f);
+    static _Thread_local struct record record;
+    const char *const name = slope ? "slope" : "value";
+    for (int kind = 0; kind < ACTIVATION_COUNT; kind++) {
+        char of_kind[32];
+        if (kind == ACTIVATION_SOFTMAX)
+            continue;
+        record_chosen((enum activation_kind)kind, slope, &record);
+        snprintf(of_kind, sizeof of_kind, "%s_%d", name, kind);
+        print_function(f, &record, of_kind, ", V v_alpha, V v_beta", width);
+    }
+    put(f, width, "static V %s_W(struct activation f, V x)\n{\n    const V alpha = f.alpha, beta = f.beta;\n", name);
+    fputs("    switch (f.kind) {\n", f);
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++)
         if (kind != ACTIVATION_SOFTMAX)
-            fprintf(f, "    case %d: return %s_%d_%u(x, alpha, beta);\n", kind, name, kind, width);
+            put(f, width, "    case %d: return %s_%d_W(x, alpha, beta);\n", kind, name, kind);
     fputs("    default: return x;\n    }\n}\n", f);
 }
 
 void opencl_print_activations(FILE *f, uint32_t width)
 {
-    static _Thread_local struct record record;
-    const uint32_t widths[] = {1, width};
     const locale_t before = point_begin();
-    for (int w = 0; w < (width > 1 ? 2 : 1); w++)
-        for (int slope = 0; slope < 2; slope++) {
-            for (int kind = 0; kind < ACTIVATION_COUNT; kind++) {
-                char name[32];
-                if (kind == ACTIVATION_SOFTMAX)
-                    continue;
-                record_chosen((enum activation_kind)kind, slope, &record);
-                snprintf(name, sizeof name, "%s_%d", slope ? "slope" : "value", kind);
-                print_function(f, &record, name, true, widths[w]);
-            }
-            print_choice(f, slope ? "slope" : "value", widths[w]);
-        }
+    for (int slope = 0; slope < 2; slope++) {
+        print_chosen(f, slope, 1);
+        if (width > 1)
+            print_chosen(f, slope, width);
+    }
     point_end(before);
 }
 
 /* ---- cells -------------------------------------------------------------------------------- */
 
-/* The location of a field: the macro of cells.cl that returns its address, and its index in the cell's list. */
+/* How fields of a cell are loaded or stored: a form of the index in the cell's list. */
 struct place {
-    const char *prefix, *macro;
+    const char *prefix, *form;
     const char *const *names;
     int count;
 };
 
-static int place_of(const struct place *p, const char *name)
+static const struct place *find_place(const struct place *p, const char *name, int *index)
 {
-    const size_t size = strlen(p->prefix);
-    for (int i = 0; !strncmp(name, p->prefix, size) && i < p->count; i++)
-        if (!strcmp(name + size, p->names[i]))
-            return i;
-    return -1;
-}
-
-static void print_load(FILE *f, const struct place *places, const char *name, uint32_t width)
-{
-    fputs("    const ", f);
-    print_type(f, "float", width);
-    fprintf(f, " v_%s = ", name);
-    for (const struct place *p = places; p->prefix; p++) {
-        const int i = place_of(p, name);
-        if (i >= 0) {
-            fprintf(f, "%s_%u(%d);\n", p->macro, width > 1 ? 2 : 1, i);
-            return;
-        }
-    }
-    fputs("(", f); /* an option: the same for all units */
-    print_type(f, "float", width);
-    fprintf(f, ")(a.options.%s);\n", name + strlen("option_"));
-}
-
-static void print_store(FILE *f, const struct place *places, const struct result *r, uint32_t width)
-{
-    for (const struct place *p = places; p->prefix; p++) {
-        const int i = place_of(p, r->name);
-        if (i < 0)
-            continue;
-        fprintf(f, "    %s_%u(%d, ", p->macro, width > 1 ? 2 : 1, i);
-        print_operand(f, r->node, width);
-        fputs(");\n", f);
-        return;
-    }
+    for (; p->prefix; p++)
+        for (*index = 0; !strncmp(name, p->prefix, strlen(p->prefix)) && *index < p->count; ++*index)
+            if (!strcmp(name + strlen(p->prefix), p->names[*index]))
+                return p;
+    return NULL;
 }
 
 /* All loads come first, then the operations, then all stores, because fields may share memory. */
 static void print_units(FILE *f, const struct record *r, const struct place *loads, const struct place *stores,
-                        const char *kernel, const char *args, uint32_t width)
+                        const char *kernel, bool back, uint32_t width)
 {
-    fprintf(f, "static void %s_%u(global char *restrict m, struct %s a, ulong row, uint unit%s)\n{\n", kernel, width,
-            args, strstr(args, "backward") ? ", bool first_phase" : "");
-    for (int i = 0; i < r->nodes; i++)
-        if (r->node[i].kind == NODE_INPUT)
-            print_load(f, loads, r->node[i].input, width);
+    const struct place *p;
+    int index;
+    put(f, width, "static void %s_W(global char *restrict m, struct cell_%s_args a, ulong row, uint unit%s)\n{\n",
+        kernel, back ? "backward" : "forward", back ? ", bool first_phase" : "");
+    for (int i = 0; i < r->nodes; i++) {
+        const char *name = r->node[i].input;
+        if (r->node[i].kind != NODE_INPUT)
+            continue;
+        put(f, width, "    const V v_%s = ", name);
+        if ((p = find_place(loads, name, &index)))
+            put(f, width, p->form, index);
+        else /* an option: the same for all units */
+            put(f, width, "(V)(a.options.%s)", name + strlen("option_"));
+        fputs(";\n", f);
+    }
     print_nodes(f, r, width);
-    for (int i = 0; i < r->results; i++) print_store(f, stores, &r->result[i], width);
+    for (int i = 0; i < r->results; i++) {
+        if (!(p = find_place(stores, r->result[i].name, &index)))
+            continue;
+        put(f, width, "    STORE_W(");
+        print_operand(f, r->result[i].node, width);
+        put(f, width, ", ");
+        put(f, width, p->form, index);
+        fputs(");\n", f);
+    }
     fputs("}\n", f);
 }
 
@@ -224,16 +197,17 @@ static void print_phase(FILE *f, const struct cell_record *cell, const char *nam
 {
     const struct cell_declaration *d = cell->declaration;
     const struct record *r = back ? &cell->backward[phase] : &cell->forward[phase];
-    const char *args = back ? "cell_backward_args" : "cell_forward_args";
-    char kernel[OPENCL_KERNEL_NAME], intermediates[16];
-    snprintf(intermediates, sizeof intermediates, ", %d", d->intermediates);
+    char kernel[OPENCL_KERNEL_NAME];
     snprintf(kernel, sizeof kernel, "%s_gpu_%s%s", name, back ? "backward" : "forward", phase ? "_2" : "");
-    print_units(f, r, loads, stores, kernel, args, 1);
+    print_units(f, r, loads, stores, kernel, back, 1);
     if (width > 1)
-        print_units(f, r, loads, stores, kernel, args, width);
-    fprintf(f, "%s(%s, %s_1, %s_%u, %d, %d, %d, %d%s)\n", back ? "CELL_BACKWARD" : "CELL_FORWARD", kernel, kernel,
-            kernel, width, d->states, back ? d->vectors : d->inputs, back ? phase == d->phases - 1 : phase, d->phases,
-            back ? "" : intermediates);
+        print_units(f, r, loads, stores, kernel, back, width);
+    put(f, width, "CELL_%s(%s, %s_1, %s_W, %d, %d, ", back ? "BACKWARD" : "FORWARD", kernel, kernel, kernel, d->states,
+        d->inputs);
+    if (back)
+        fprintf(f, "%d, %d, %d)\n", d->vectors, phase == d->phases - 1, d->phases);
+    else
+        fprintf(f, "%d, %d, %d)\n", phase, d->phases, d->intermediates);
 }
 
 bool opencl_print_cell(FILE *f, const char *name, uint32_t width)
@@ -244,25 +218,30 @@ bool opencl_print_cell(FILE *f, const char *name, uint32_t width)
         return false;
     const struct cell_declaration *d = cell.declaration;
     for (int i = 0; i < d->inputs && i < 64; i++) input[i] = d->input[i].name;
-    const struct place in = {"in_", "LOAD_G", input, d->inputs},
-                       vector = {"vector_", "LOAD_WEIGHT", d->vector, d->vectors},
-                       saved = {"saved_", "LOAD_G", d->saved_value, d->saved}, none = {0};
-    const struct place loads[] = {in, {"state_", "LOAD_STATE", d->state, d->states}, vector, none};
-    const struct place stores[] = {{"next_", "STORE_NEXT", d->state, d->states},
-                                   {"intermediate_", "STORE_INTERMEDIATE", d->intermediate, d->intermediates},
-                                   {"saved_", "STORE_G", d->saved_value, d->saved},
-                                   none};
-    const struct place back_loads[] = {{"state_", "LOAD_ENTERED", d->state, d->states},
-                                       {"next_", "LOAD_LEFT", d->state, d->states},
-                                       saved,
-                                       vector,
-                                       {"d_next_", "LOAD_D_NEXT", d->state, d->states},
-                                       {"d_intermediate_", "LOAD_D_INTERMEDIATE", d->intermediate, d->intermediates},
-                                       {"d_state_", "LOAD_D_STATE", d->state, d->states},
-                                       none};
-    const struct place back_stores[] = {{"d_state_", "STORE_D_STATE", d->state, d->states},
-                                        {"d_in_", "STORE_G", input, d->inputs},
-                                        {"d_vector_", "STORE_D_WEIGHT", d->vector, d->vectors},
+    const struct place vector = {"vector_", "LOAD_W(FLOATS(a.vector) + %d * a.vector_field + unit)", d->vector,
+                                 d->vectors},
+                       none = {0};
+    const struct place loads[] = {{"in_", "LOAD_W(FIELD(a.g, %d, row, unit))", input, d->inputs},
+                                  {"state_", "LOAD_W(FIELD(a.state, %d, row, unit))", d->state, d->states},
+                                  vector,
+                                  none};
+    const struct place stores[] = {
+        {"next_", "FIELD(a.next, %d, row, unit)", d->state, d->states},
+        {"intermediate_", "FIELD(a.intermediate, %d, row, unit)", d->intermediate, d->intermediates},
+        {"saved_", "FIELD(a.g, %d, row, unit)", d->saved_value, d->saved},
+        none};
+    const struct place back_loads[] = {
+        {"state_", "LOAD_W(entered(m, a, %d, row) + unit)", d->state, d->states},
+        {"next_", "LOAD_W(LEFT(%d))", d->state, d->states},
+        {"saved_", "LOAD_W(FIELD(a.g, %d, row, unit))", d->saved_value, d->saved},
+        vector,
+        {"d_next_", "D_NEXT(LOAD_W, %d)", d->state, d->states},
+        {"d_intermediate_", "LOAD_W(FIELD(a.d_intermediate, %d, row, unit))", d->intermediate, d->intermediates},
+        {"d_state_", "first_phase ? (V)(0.0f) : LOAD_W(FIELD(a.d_state, %d, row, unit))", d->state, d->states},
+        none};
+    const struct place back_stores[] = {{"d_state_", "FIELD(a.d_state, %d, row, unit)", d->state, d->states},
+                                        {"d_in_", "FIELD(a.g, %d, row, unit)", input, d->inputs},
+                                        {"d_vector_", "FIELD(a.dv, %d, row, unit)", d->vector, d->vectors},
                                         none};
     const locale_t before = point_begin();
     for (int phase = 0; phase < d->phases; phase++) {
@@ -296,7 +275,7 @@ void opencl_print_product(FILE *f, const char *name, uint32_t rows, uint32_t vec
     }
     fputs("    for (uint k = 0; k < a.depth; k++, b += GPU_PANEL) {\n", f);
     for (uint32_t v = 0; v < vectors; v++)
-        fprintf(f, "        const VECTOR b%u = LOAD(b + %u * LANES * WIDTH);\n", v, v);
+        fprintf(f, "        const VECTOR b%u = LOAD_PART(b + %u * LANES * WIDTH);\n", v, v);
     for (uint32_t r = 0; r < rows; r++) {
         fprintf(f, "        const VECTOR x%u = (VECTOR)(a%u[k * next]);\n", r, r);
         for (uint32_t v = 0; v < vectors; v++)
@@ -328,13 +307,13 @@ static int results_of(const struct record *r)
     return results;
 }
 
+/* Prints the function of a point: its loss and slopes from the results z. */
 static void print_points(FILE *f, const struct record *r, const char *name)
 {
     const int results = results_of(r);
-    fprintf(f,
-            "static void %s_point(float v_z, float v_z1, float v_z2, float v_y, float v_level, float *loss, "
-            "float *slope)\n{\n",
+    fprintf(f, "static void %s_point(global const float *z, float v_y, float v_level, float *loss, float *slope)\n{\n",
             name);
+    for (int k = 0; k < results; k++) fprintf(f, "    const float v_%s = z[%d];\n", loss_result_names[k], k);
     print_nodes(f, r, 1);
     fputs("    *loss = ", f);
     print_operand(f, record_find_result(r, "loss"), 1);
@@ -342,20 +321,19 @@ static void print_points(FILE *f, const struct record *r, const char *name)
         fprintf(f, ";\n    slope[%d] = ", k);
         print_operand(f, record_find_result(r, loss_slope_names[k]), 1);
     }
-    fprintf(f, ";\n}\nLOSS_OF_POINTS(%s, %d)\n", name, results);
+    fprintf(f, ";\n}\nLOSS_OF_POINTS(%s_gpu_loss, %s_point, %d)\n", name, name, results);
 }
 
-bool opencl_print_loss(FILE *f, const char *name)
+bool opencl_print_loss(FILE *f, const char *name, bool *of_classes)
 {
     static _Thread_local struct record record;
     int i = 0;
     while (loss_at(i) && !is_called(loss_at(i)->name, name)) i++;
     if (!loss_at(i) || !loss_is_compiled(i))
         return false;
-    if (loss_at(i)->of_classes) {
-        fputs("LOSS_OF_CLASSES\n", f);
+    *of_classes = loss_at(i)->of_classes;
+    if (*of_classes)
         return true;
-    }
     const locale_t before = point_begin();
     record_loss(i, &record);
     print_points(f, &record, name);
@@ -366,52 +344,24 @@ bool opencl_print_loss(FILE *f, const char *name)
 /* Prints the function that updates `width` elements of a tensor. */
 static void print_step(FILE *f, const struct record *r, const struct optimizer *o, uint32_t width)
 {
-    fprintf(
-        f,
-        "static void %s_step_%u(global char *m, struct update_args a, struct update_tensor x, float scale, ulong i)\n{\n",
-        o->name, width);
-    for (int k = 0; o->number[k]; k++) {
-        fputs("    const ", f);
-        print_type(f, "float", width);
-        fprintf(f, " v_%s = FLOATS(a.shared)[%d];\n", o->number[k], k);
-    }
-    fputs("    const ", f);
-    print_type(f, "float", width);
-    fprintf(f, " v_w = LOAD_%d(x.w), v_g = LOAD_%d(x.g) * scale", width > 1 ? 2 : 1, width > 1 ? 2 : 1);
+    put(f, width,
+        "static void %s_step_W(global char *m, struct update_args a, struct update_tensor x, float scale, ulong i)\n{\n",
+        o->name);
+    for (int k = 0; o->number[k]; k++) put(f, width, "    const V v_%s = FLOATS(a.shared)[%d];\n", o->number[k], k);
+    put(f, width, "    const V v_w = LOAD_W(FLOATS(x.w) + i), v_g = LOAD_W(FLOATS(x.g) + i) * scale;\n");
     for (int k = 0; k < o->states; k++)
-        fprintf(f, ", v_%s = LOAD_%d(x.state[%d])", optimizer_state_names[k], width > 1 ? 2 : 1, k);
-    fputs(";\n", f);
+        put(f, width, "    const V v_%s = LOAD_W(FLOATS(x.state[%d]) + i);\n", optimizer_state_names[k], k);
     print_nodes(f, r, width);
     for (int k = 0; k < r->results; k++) {
-        fprintf(f, "    STORE_%d(", width > 1 ? 2 : 1);
+        put(f, width, "    STORE_W(");
         print_operand(f, r->result[k].node, width);
         if (k == 0)
-            fputs(", x.w);\n", f);
+            fputs(", FLOATS(x.w) + i);\n", f);
         else
-            fprintf(f, ", x.state[%d]);\n", k - 1);
+            fprintf(f, ", FLOATS(x.state[%d]) + i);\n", k - 1);
     }
     fputs("}\n", f);
 }
-
-/* Gradients are cleared. A group handles a chunk of one tensor. */
-static const char update_text[] =
-    "#define LOAD_1(at) FLOATS(at)[i]\n#define STORE_1(v, at) (FLOATS(at)[i] = (v))\n"
-    "#define LOAD_2(at) LOAD(FLOATS(at) + i)\n#define STORE_2(v, at) STORE(v, FLOATS(at) + i)\n";
-static const char kernel_text[] = "KERNEL(%s_gpu_update, update_args)\n{\n"
-                                  "    const struct gpu_chunk chunk = TABLE(gpu_chunk, a.chunk, get_group_id(0));\n"
-                                  "    const struct update_tensor x = TABLE(update_tensor, a.tensor, chunk.tensor);\n"
-                                  "    const ulong first = (ulong)chunk.number * GPU_CHUNK;\n"
-                                  "    const ulong end = x.count - first < GPU_CHUNK ? x.count : first + GPU_CHUNK;\n"
-                                  "    const float scale = *FLOATS(a.scale);\n"
-                                  "    for (ulong i = first + get_local_id(0) * WIDTH; i < end; i += GROUP * WIDTH)\n"
-                                  "        if (WIDTH > 1 && i + WIDTH <= end) {\n"
-                                  "            if (scale != 0)\n                %s_step_%u(m, a, x, scale, i);\n"
-                                  "            STORE((VECTOR)(0.0f), FLOATS(x.g) + i);\n"
-                                  "        } else {\n"
-                                  "            for (ulong k = i; k < end && k < i + WIDTH; k++) {\n"
-                                  "                if (scale != 0)\n                    %s_step_1(m, a, x, scale, k);\n"
-                                  "                FLOATS(x.g)[k] = 0;\n"
-                                  "            }\n        }\n}\n";
 
 bool opencl_print_optimizer(FILE *f, const char *name, uint32_t width)
 {
@@ -422,11 +372,10 @@ bool opencl_print_optimizer(FILE *f, const char *name, uint32_t width)
         return false;
     const locale_t before = point_begin();
     record_optimizer(i, &record);
-    fputs(update_text, f);
     print_step(f, &record, optimizer_at(i), 1);
     if (width > 1)
         print_step(f, &record, optimizer_at(i), width);
-    fprintf(f, kernel_text, name, name, width, name);
+    fprintf(f, "UPDATE(%s_gpu_update, %s_step_1, %s_step_%u)\n", name, name, name, width);
     point_end(before);
     return true;
 }

@@ -149,7 +149,7 @@ static unroll_status find_program(struct opencl_context *c, const char *name, cl
 /* Makes a kernel, whose program is found or built first. */
 static unroll_status make_kernel(struct opencl_context *c, const char *name, gpu_kernel *kernel)
 {
-    const struct opencl_items *items = opencl_items_of(name);
+    const struct opencl_kernel *items = opencl_kernel_of(name);
     char program_name[OPENCL_KERNEL_NAME];
     cl_program program;
     cl_int result;

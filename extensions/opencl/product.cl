@@ -23,7 +23,7 @@ static void sum_end(global char *m, struct panels_args a, ulong row, uint column
 {
     global float *c = FLOATS(a.c) + row * a.c_row + column;
     if (column + WIDTH <= a.columns) {
-        STORE(sum, c);
+        STORE_PART(sum, c);
         return;
     }
 #if WIDTH > 1
@@ -31,4 +31,41 @@ static void sum_end(global char *m, struct panels_args a, ulong row, uint column
     PASTE(vstore, WIDTH)(sum, 0, lane);
     for (uint i = 0; i < WIDTH && column + i < a.columns; i++) c[i] = lane[i];
 #endif
+}
+
+/* ---- operands ----------------------------------------------------------------------------- */
+
+/* Rounds to bf16, to nearest even; a NaN stays one. */
+static float bf16_of(float x)
+{
+    const uint bits = as_uint(x), even = bits + 0x7fff + (bits >> 16 & 1);
+    return as_float((bits & 0x7fffffff) > 0x7f800000 ? bits : even & 0xffff0000);
+}
+
+/* An item handles PACK_DEPTH rows of a panel. */
+KERNEL(gpu_pack, struct pack_args)
+{
+    const struct part p = part_of(ITEM, a.depth, PACK_DEPTH);
+    const uint first = (uint)p.row * GPU_PANEL;
+    if (first >= a.columns)
+        return;
+    global float *to = FLOATS(a.to) + ((ulong)first * a.depth);
+    global const float *b = FLOATS(a.b);
+    const ulong next = a.by_columns ? a.b_row : 1, down = a.by_columns ? 1 : a.b_row;
+    for (uint n = 0; n < GPU_PANEL; n++)
+        for (uint k = p.first; k < p.end; k++) {
+            const float x = first + n < a.columns ? b[(first + n) * next + k * down] : 0;
+            to[(ulong)k * GPU_PANEL + n] = a.rounds ? bf16_of(x) : x;
+        }
+}
+
+/* Rounds a factor of products to bf16, stored as floats. */
+KERNEL(gpu_round, struct lowp_args)
+{
+    const struct part p = part_of(ITEM, a.width, RUN);
+    if (p.row >= a.rows)
+        return;
+    global const float *from = FLOATS(a.from) + p.row * a.from_row;
+    global float *to = FLOATS(a.to) + p.row * a.to_row;
+    for (uint i = p.first; i < p.end; i++) to[i] = bf16_of(from[i]);
 }

@@ -60,7 +60,7 @@ for file in $(files | xargs wc -l | awk '$1 > 700 && $2 != "total" { print $2 }'
     echo "FAILED $file is longer than 700 lines"; failed=$((failed + 1))
 done
 # Folders of at most 24 units, a .c with its .h being one.
-wide() { find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.v' \) | sed -E 's/\.[a-z]+$//' | sort -u | sed 's|/[^/]*$||' | uniq -c | awk '$1 > 24 { print $2 }'; }
+wide() { find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.inc' -o -name '*.v' \) | sed -E 's/\.[a-z]+$//' | sort -u | sed 's|/[^/]*$||' | uniq -c | awk '$1 > 24 { print $2 }'; }
 for folder in $(wide src extensions cli); do
     echo "FAILED $folder has more than 24 units; fix: divide it"; failed=$((failed + 1))
 done
@@ -70,11 +70,11 @@ mkdir "$place/wide" && for i in $(seq 25); do : >"$place/wide/$i.c"; done
 budget() {              # NAME MAX FOLDER...
     name=$1 max=$2
     shift 2
-    lines=$(find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cl' \) -exec cat {} + | wc -l)
+    lines=$(find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.inc' \) -exec cat {} + | wc -l)
     [ "$lines" -le "$max" ] || { echo "FAILED $name has $lines lines, more than $max; fix: delete what is dead"; failed=$((failed + 1)); }
 }
 budget "src + cli + include" 94070 src cli include
-budget extensions 34100 extensions
+budget extensions 33480 extensions
 for name in $(files | sed 's|.*/||' | sort | uniq -d); do
     echo "FAILED two files have the name $name"; failed=$((failed + 1))
 done
