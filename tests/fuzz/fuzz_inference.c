@@ -48,7 +48,7 @@ static void answer(const struct infer *r)
     struct infer_answer a;
     size_t header;
     bool binary;
-    infer_begin(&a, r->inputs ? r->input[0].name : "m", "1", r->id);
+    infer_begin(&a, r->inputs ? r->input[0].name : "m", 1, r->id);
     if (infer_wants(r, "z", &binary))
         infer_add_floats(&a, "z", binary, shape, 2, (const float[]){1, NAN});
     if (infer_wants(r, "t", &binary))

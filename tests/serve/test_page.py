@@ -1,4 +1,5 @@
-"""The page of `unroll serve` in Chromium without a screen: it writes text, classifies, draws a forecast, shows errors.
+"""The page of `unroll serve` in Chromium without a screen: it writes text, classifies, draws a forecast, listens to a
+microphone, shows errors.
 Usage: test_page.py COMMAND [FOLDER]; FOLDER: screenshots are written there."""
 # test: args=$B/unroll; seconds=40
 import base64
@@ -7,9 +8,11 @@ import math
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import wave
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import Server, WebSocket, check, finish, wait_for
@@ -23,6 +26,7 @@ class Browser(WebSocket):
 
     def __init__(self, folder):
         self.process = subprocess.Popen([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=900,640",
+                                         "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", f"--use-file-for-fake-audio-capture={folder}/heard.wav",
                                          f"--user-data-dir={folder}/profile", "about:blank"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         active = os.path.join(folder, "profile", "DevToolsActivePort")
         found = wait_for(lambda: os.path.exists(active) and open(active).read().split("\n"))
@@ -58,8 +62,34 @@ class Browser(WebSocket):
         self.process.wait(60)
 
 
+def write_sound(path, rate, tones, draw):
+    """tones: (Hz, 0: none; seconds), in noise."""
+    samples = [9000 * math.sin(2 * math.pi * hz * t / rate) + draw.uniform(-300, 300) for hz, seconds in tones for t in range(int(seconds * rate))]
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with wave.open(path, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(struct.pack(f"<{len(samples)}h", *map(int, samples)))
+
+
+def make_sounds(work):
+    """Low and high tones in noise: `tones` has a folder for each, `calls` labels of frames; what the microphone hears is high."""
+    draw = random.Random(2)
+    for i in range(60):
+        name, hz = (("low", 300), ("high", 1800))[i % 2]
+        before, during, after = (draw.uniform(0.1, 0.5) for _ in range(3))
+        tones = [(0, before), (hz * draw.uniform(0.9, 1.1), during), (0, after)]
+        write_sound(f"{work}/tones/{name}/{i}.wav", 8000, tones, draw)
+        write_sound(f"{work}/calls/{i}.wav", 8000, tones, draw)
+        with open(f"{work}/calls/{i}.txt", "w") as file:
+            file.write(f"{before:.3f}\t{before + during:.3f}\t{name}\n")
+    write_sound(f"{work}/heard.wav", 48000, [(0, 0.3), (1800, 0.4), (0, 0.3)] * 3, draw)
+
+
 def train(work):
     draw = random.Random(1)
+    make_sounds(work)
     with open(f"{work}/book.txt", "w") as file:
         file.write("The rain falls on the quiet town. The wind sings to the sea.\n" * 60)
     with open(f"{work}/mood.csv", "w") as file:
@@ -70,8 +100,9 @@ def train(work):
         file.write(table)
     for words in (["book.txt", "--hidden", "64", "--steps", "150", "--lr", "0.01", "--batch", "4", "--bptt", "32"],
                   ["mood.csv", "--target", "mood", "--hidden", "16", "--epochs", "10"],
+                  ["tones", "--hidden", "16", "--epochs", "30"], ["calls", "--hidden", "16", "--epochs", "30", "--streaming"],
                   ["sales.csv", "--task", "forecast", "--target", "sold", "--horizon", "14", "--hidden", "24", "--epochs", "10"]):
-        subprocess.run([binary, "train", *words, "--quiet", "--out", words[0].split(".")[0]], cwd=work, check=True, capture_output=True)
+        subprocess.run([binary, "train", *words, "--quiet", "--out", "runs/" + words[0].split(".")[0]], cwd=work, check=True, capture_output=True)
     return table
 
 
@@ -82,9 +113,27 @@ def press(page, model, name):
     check(f"the panel of {model}", page.until(f"document.querySelector('h2')?.textContent === '{model} ({name})'"))
 
 
+def listen(page):
+    """The microphone plays a file: high tones in noise."""
+    press(page, "tones", "classify")
+    page.ask("document.querySelector('#go').click()")
+    check("a sound is classified", page.until("document.querySelector('.bar span')?.textContent === 'high'"), page.ask("document.querySelector('#main').innerText"))
+    check("the browser records on", page.ask("document.querySelector('#go').textContent") == "Stop")
+    page.save("serving-sound.png")
+    press(page, "calls", "tag")
+    page.ask("document.querySelector('#go').click()")
+    seen = "[...document.querySelectorAll('#spans tr')].map(row => row.lastChild.textContent)"
+    check("frames are labeled", page.until(f"{seen}.filter(x => x === 'high').length > 1 && {seen}.includes('none')"), page.ask("document.querySelector('#main').innerText"))
+    check("with times", page.ask("/^\\d+\\.\\d\\d – \\d+\\.\\d\\d s$/.test(document.querySelector('#spans td').textContent)"))
+    page.save("serving-calls.png")
+    page.ask("document.querySelector('#go').click()")
+    check("and it stops", page.until("document.querySelector('#go').textContent === 'Listen'"))
+
+
 def use(page, server, table):
     page.call("Page.navigate", url=f"http://127.0.0.1:{server.port}/")
-    check("the models are listed", page.until("document.querySelectorAll('#models button').length === 3"))
+    check("the models are listed", page.until("document.querySelectorAll('#models button').length === 5"))
+    listen(page)
     press(page, "book", "lm")
     page.ask("document.querySelector('textarea').value = 'The '; document.querySelector('input[type=number]').value = 160; document.querySelector('#go').click()")
     check("a text is written", page.until("document.querySelector('#out')?.dataset.done && document.querySelector('#out').textContent.length >= 160"),
@@ -109,7 +158,7 @@ def use(page, server, table):
     page.ask("document.querySelector('#rows').value = 'nothing\\n1'; document.querySelector('#go').click()")
     check("an error is shown with its fix", page.until("/fix: /.test(document.querySelector('#out .error')?.textContent)"))
     check("nothing was loaded from elsewhere", page.ask(
-        "performance.getEntriesByType('resource').every(r => r.name.startsWith(location.origin) || r.name.startsWith('data:'))"))
+        "performance.getEntriesByType('resource').every(r => r.name.replace('blob:', '').startsWith(location.origin) || r.name.startsWith('data:'))"))
 
 
 def main():
@@ -121,7 +170,7 @@ def main():
             print("skipped: the server wants libwebsockets-dev\npage: 0 passed, 0 failed, 1 skipped")
             return
         table = train(work)
-        with Server(binary, "book", "mood", "sales", folder=work) as server:
+        with Server(binary, *(f"runs/{name}" for name in ("book", "mood", "sales", "tones", "calls")), folder=work) as server:
             page = Browser(work)
             try:
                 use(page, server, table)

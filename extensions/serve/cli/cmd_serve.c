@@ -94,7 +94,7 @@ static void describe(const struct served *m)
         say("%s: %d sessions on %s, %.2f us a step alone, %.2f us each in a batch of %d", m->name, m->slots,
             unroll_stream_pool_isa(m->pool), 1e6 * m->cost[1], 1e6 * m->cost[BATCH] / BATCH, BATCH);
     if (m->can_predict || m->can_sample)
-        say("%s: %s", m->name, m->can_sample ? "text" : "predictions of rows");
+        say("%s: %s", m->name, m->can_sample ? "text" : m->rate ? "predictions of sounds" : "predictions of rows");
 }
 
 static unroll_status open_server(struct server *s, const struct settings *settings)

@@ -347,12 +347,12 @@ bool infer_integers(const struct infer_tensor *t, int32_t *to, char error[INFER_
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-void infer_begin(struct infer_answer *a, const char *model, const char *version, const char *id)
+void infer_begin(struct infer_answer *a, const char *model, int version, const char *id)
 {
     *a = (struct infer_answer){.outputs = 0};
     buffer_print(&a->json, "{\"model_name\":");
     buffer_json(&a->json, model);
-    buffer_print(&a->json, ",\"model_version\":\"%s\"", version);
+    buffer_print(&a->json, ",\"model_version\":\"%d\"", version);
     if (*id) {
         buffer_print(&a->json, ",\"id\":");
         buffer_json(&a->json, id);

@@ -77,7 +77,7 @@ struct infer_answer {
     int outputs;
 };
 
-void infer_begin(struct infer_answer *, const char *model, const char *version, const char *id);
+void infer_begin(struct infer_answer *, const char *model, int version, const char *id);
 void infer_add_floats(struct infer_answer *, const char *name, bool binary, const size_t *shape, int rank,
                       const float *values);
 /* BYTES of shape [count]. */

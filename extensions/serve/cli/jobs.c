@@ -1,9 +1,11 @@
-/* Work that takes longer than a step: predictions of rows and texts, in threads of their own, by priority and deadline.
- * Jobs of one model run one after the other. Their answers are written by the thread of the connections. */
+/* Work that takes longer than a step: predictions and texts, in threads of their own, by priority and deadline. Jobs of
+ * one model run one after the other, and it rests between them so that it keeps within its share of a processor. Their
+ * answers are written by the thread of the connections. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -24,6 +26,8 @@ struct jobs {
 };
 
 /* ---- what a job does ---------------------------------------------------------------------- */
+
+static bool is_prediction(const struct job *j) { return j->kind == JOB_ROWS || j->kind == JOB_SOUND; }
 
 static int take_prediction(void *arg, const char *json, const char *line)
 {
@@ -64,7 +68,8 @@ static unroll_status predict(struct job *j)
     unroll_machine machine = unroll_machine_default();
     unroll_dataset *data;
     machine.threads = 1;
-    unroll_status status = read_as_file(j->model, "jsonl", j->rows.bytes, j->rows.count, &data);
+    unroll_status status =
+        read_as_file(j->model, j->kind == JOB_SOUND ? "audio" : "jsonl", j->input.bytes, j->input.count, &data);
     if (status == UNROLL_OK) {
         status = unroll_model_predict(j->model->model, data, &machine, take_prediction, j);
         unroll_dataset_free(data);
@@ -87,47 +92,86 @@ static int take_symbol(void *arg, const char *symbol)
 
 static void run(struct job *j)
 {
-    pthread_mutex_lock(&j->model->lock);
-    j->status = j->kind == JOB_PREDICT ? predict(j) : unroll_model_sample(j->model->model, &j->sample, take_symbol, j);
-    pthread_mutex_unlock(&j->model->lock);
+    if (is_prediction(j)) {
+        j->status = predict(j);
+    } else {
+        j->sample.prompt = j->input.bytes;
+        j->status = unroll_model_sample(j->model->model, &j->sample, take_symbol, j);
+    }
     if (j->status != UNROLL_OK && !*j->error)
         snprintf(j->error, sizeof j->error, "%s", unroll_last_error());
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-/* By priority, then by deadline. */
-static struct job *take_first(struct jobs *all)
+/* By priority, then by deadline, of models that neither run a job nor rest; NULL: none. *until: a model has rested. */
+static struct job *take_first(struct jobs *all, int64_t *until)
 {
     struct job **best = NULL, *j;
-    for (struct job **at = &all->waiting; *at; at = &(*at)->next)
-        if (!best || (*at)->priority < (*best)->priority ||
-            ((*at)->priority == (*best)->priority && (*at)->deadline < (*best)->deadline))
+    const int64_t now = now_us();
+    *until = INT64_MAX;
+    for (struct job **at = &all->waiting; (j = *at) != NULL; at = &j->next) {
+        if (!j->model->busy && j->model->rests > now)
+            *until = j->model->rests < *until ? j->model->rests : *until;
+        else if (!j->model->busy &&
+                 (!best || j->priority < (*best)->priority ||
+                  (j->priority == (*best)->priority && j->deadline < (*best)->deadline)))
             best = at;
+    }
+    if (!best)
+        return NULL;
     j = *best;
     *best = j->next;
     all->count--;
     return j;
 }
 
+static void wait_until(struct jobs *all, int64_t until)
+{
+    const struct timespec end = {.tv_sec = until / 1000000, .tv_nsec = until % 1000000 * 1000};
+    if (until == INT64_MAX)
+        pthread_cond_wait(&all->wake, &all->lock);
+    else
+        pthread_cond_timedwait(&all->wake, &all->lock, &end);
+}
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Runs a job without the lock. */
+static void run_next(struct server *s, struct job *j)
+{
+    struct jobs *all = s->jobs;
+    j->model->busy = true;
+    pthread_mutex_unlock(&all->lock);
+    const double begin = thread_seconds();
+    if (!j->stopped)
+        run(j);
+    j->seconds = thread_seconds() - begin;
+    pthread_mutex_lock(&all->lock);
+    j->model->busy = false;
+    j->model->rests = now_us() + (int64_t)(1e6 * j->seconds * (1 / s->share - 1));
+    j->next = all->finished;
+    all->finished = j;
+    wire_wake(s->wire);
+}
+
 static void *work(void *arg)
 {
     struct server *s = arg;
     struct jobs *all = s->jobs;
+    int64_t until;
     pthread_mutex_lock(&all->lock);
     while (!all->ends) {
-        if (!all->waiting) {
-            pthread_cond_wait(&all->wake, &all->lock);
-            continue;
-        }
-        struct job *j = take_first(all);
-        pthread_mutex_unlock(&all->lock);
-        if (!j->stopped)
-            run(j);
-        pthread_mutex_lock(&all->lock);
-        j->next = all->finished;
-        all->finished = j;
-        wire_wake(s->wire);
+        struct job *j = take_first(all, &until);
+        if (j)
+            run_next(s, j);
+        else
+            wait_until(all, until);
     }
     pthread_mutex_unlock(&all->lock);
     return NULL;
@@ -176,7 +220,11 @@ unroll_status jobs_open(struct server *s)
     if (!all)
         return complain(UNROLL_RESOURCE, "no memory for %d threads; fix: use a smaller --threads", s->threads);
     pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->wake, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC); /* that of now_us */
+    pthread_cond_init(&all->wake, &clock);
+    pthread_condattr_destroy(&clock);
     s->jobs = all;
     for (; all->threads < s->threads; all->threads++) {
         if (pthread_create(&all->thread[all->threads], NULL, work, s))
@@ -197,7 +245,7 @@ void jobs_close(struct server *s)
     pthread_cond_broadcast(&all->wake);
     pthread_mutex_unlock(&all->lock);
     for (int i = 0; i < all->threads; i++) pthread_join(all->thread[i], NULL);
-    while (all->waiting) job_free(s, take_first(all));
+    for (struct job *j = all->waiting, *next; j; j = next) next = j->next, job_free(s, j);
     for (struct job *j = all->finished, *next; j; j = next) next = j->next, job_free(s, j);
     pthread_cond_destroy(&all->wake);
     pthread_mutex_destroy(&all->lock);
@@ -223,9 +271,8 @@ void job_free(struct server *s, struct job *j)
 {
     for (size_t i = 0; i < j->count; i++) free(j->texts[i]);
     free(j->texts);
-    buffer_free(&j->rows);
+    buffer_free(&j->input);
     buffer_free(&j->text);
-    free(j->prompt);
     peer_release(j->peer);
     served_release(s, j->model);
     free(j);
@@ -264,6 +311,16 @@ bool jobs_are_busy(const struct server *s) { return s->jobs->open > 0; }
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
+/* An answer of Triton's generate extension. */
+static void print_text(struct buffer *b, const struct served *m, const char *text)
+{
+    buffer_print(b, "{\"model_name\":");
+    buffer_json(b, m->name);
+    buffer_print(b, ",\"model_version\":\"%d\",\"text_output\":", m->version);
+    buffer_json(b, text);
+    buffer_add(b, "}", 1);
+}
+
 /* The text since the last event, of whole characters. */
 static void send_events(struct jobs *all, struct job *j)
 {
@@ -278,72 +335,53 @@ static void send_events(struct jobs *all, struct job *j)
     pthread_mutex_unlock(&all->lock);
     if (!text)
         return;
-    buffer_print(&event, "{\"model_name\":");
-    buffer_json(&event, j->model->name);
-    buffer_print(&event, ",\"model_version\":\"%d\",\"text_output\":", j->model->version);
-    buffer_json(&event, text);
-    buffer_add(&event, "}", 1);
+    print_text(&event, j->model, text);
     peer_event(j->peer, event.bytes, event.count);
     buffer_free(&event);
     free(text);
 }
 
-static void answer_error(struct server *s, struct job *j)
+static void answer_error(struct job *j)
 {
+    struct buffer event = {0};
     const int status = j->status == UNROLL_RESOURCE ? 503 : 400;
-    j->model->errors++;
     if (j->kind != JOB_EVENTS) {
-        refuse_request(j->peer, status, 0, "%s", j->error);
+        refuse_request(j->model, j->peer, status, 0, "%s", j->error);
     } else {
-        struct buffer event = {0};
-        buffer_print(&event, "{\"error\":");
-        buffer_json(&event, j->error);
-        buffer_add(&event, "}", 1);
+        j->model->errors++;
+        print_error(&event, j->error);
         peer_event(j->peer, event.bytes, event.count);
         peer_end_events(j->peer);
         buffer_free(&event);
     }
-    log_request(s, j->peer, "job", j->model, status, j->began);
 }
 
 static void answer_tensors(struct job *j)
 {
     struct infer_answer a;
-    char version[16];
-    size_t header;
-    char *text = j->text.bytes ? j->text.bytes : "";
-    snprintf(version, sizeof version, "%d", j->model->version);
-    infer_begin(&a, j->model->name, version, j->id);
-    if (j->kind == JOB_PREDICT)
+    char *text = j->text.bytes;
+    infer_begin(&a, j->model->name, j->model->version, j->id);
+    if (is_prediction(j))
         infer_add_texts(&a, "predictions", j->binary, j->texts, j->count);
     else
         infer_add_texts(&a, "text", j->binary, &text, 1);
-    if (infer_end(&a, &header))
-        peer_respond(j->peer, 200, header ? "application/octet-stream" : "application/json", a.json.bytes, a.json.count,
-                     header);
-    else
-        refuse_request(j->peer, 503, 1, "no memory for the answer; fix: ask for less at once");
-    infer_answer_free(&a);
+    respond_infer(j->peer, &a);
 }
 
 static void answer_generate(struct job *j)
 {
     struct buffer b = {0};
-    buffer_print(&b, "{\"model_name\":");
-    buffer_json(&b, j->model->name);
-    buffer_print(&b, ",\"model_version\":\"%d\",\"text_output\":", j->model->version);
-    buffer_json(&b, j->text.bytes ? j->text.bytes : "");
-    buffer_add(&b, "}", 1);
-    peer_respond(j->peer, 200, "application/json", b.bytes, b.count, 0);
-    buffer_free(&b);
+    print_text(&b, j->model, j->text.bytes);
+    respond_json(j->peer, &b);
 }
 
 static void answer(struct server *s, struct job *j)
 {
     buffer_add(&j->text, "", 1); /* its end */
-    *(j->kind == JOB_PREDICT ? &j->model->predictions : &j->model->texts) += 1;
+    *(is_prediction(j) ? &j->model->predictions : &j->model->texts) += 1;
+    j->model->job_seconds += j->seconds;
     if (j->status != UNROLL_OK && !j->stopped) {
-        answer_error(s, j);
+        answer_error(j);
         return;
     }
     if (j->kind == JOB_EVENTS) {
@@ -355,8 +393,7 @@ static void answer(struct server *s, struct job *j)
     } else {
         answer_tensors(j);
     }
-    observe(s, j->model, j->began, j->deadline);
-    log_request(s, j->peer, j->kind == JOB_PREDICT ? "predict" : "text", j->model, 200, j->began);
+    observe(j->model, j->began, j->deadline);
 }
 
 static void forget_event(struct jobs *all, const struct job *j)

@@ -37,7 +37,7 @@ static double value_of(const struct served *m, int i)
     const double values[] = {(double)m->requests,   (double)m->errors, (double)m->refused, (double)m->steps,
                              (double)m->batches,    (double)m->misses, (double)m->expired, (double)m->predictions,
                              (double)m->texts,      (double)m->used,   (double)m->slots,   m->cost[1],
-                             m->cost[BATCH] / BATCH};
+                             m->cost[BATCH] / BATCH,     m->job_seconds};
     return values[i];
 }
 
@@ -79,7 +79,8 @@ static void print_models(const struct server *s, struct buffer *b)
         {"sessions_in_use", "gauge", "Sessions that have begun and have not ended."},
         {"sessions", "gauge", "Sessions that there can be."},
         {"step_seconds", "gauge", "Measured time of a step of one session alone."},
-        {"step_shared_seconds", "gauge", "Measured time of a step for each session of a full batch."}};
+        {"step_shared_seconds", "gauge", "Measured time of a step for each session of a full batch."},
+        {"job_seconds_total", "counter", "Time of processors for predictions and texts."}};
     for (int i = 0; i < (int)(sizeof lists / sizeof *lists); i++) {
         head(b, lists[i][0], lists[i][1], lists[i][2]);
         for (const struct served *m = s->models; m; m = m->next) {

@@ -10,13 +10,11 @@ static const int64_t patience = 600 * (int64_t)1000000; /* the deadline of a job
 
 static void add_job(struct server *s, struct job *j, double timeout, int priority)
 {
-    struct peer *peer = j->peer;
     j->deadline = j->began + (timeout > 0 ? (int64_t)timeout : patience);
     j->priority = priority > 0 ? priority - 1 : 1;
-    if (jobs_add(s, j))
+    if (!j->input.failed && jobs_add(s, j))
         return;
-    j->model->refused++;
-    refuse_request(peer, 503, 1, "too many predictions and texts are waiting; fix: try again later");
+    refuse_request(j->model, j->peer, 503, 1, "too many predictions and texts are waiting; fix: try again later");
     job_free(s, j);
 }
 
@@ -48,7 +46,7 @@ static bool take_element(void *arg, const char *text, size_t bytes, double numbe
 }
 
 /* Each input is a column: [rows], [rows, 1], or [rows, steps] of series. */
-static bool make_rows(const struct infer *r, json_t *rows, char *error)
+static bool read_columns(const struct infer *r, json_t *rows, char *error)
 {
     for (int i = 0; i < r->inputs; i++) {
         const struct infer_tensor *t = &r->input[i];
@@ -73,33 +71,74 @@ static bool make_rows(const struct infer *r, json_t *rows, char *error)
     return true;
 }
 
-void infer_rows(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
+/* The rows as JSON lines. */
+static bool make_rows(const struct infer *r, struct buffer *to, char *error)
 {
-    char error[INFER_ERROR] = "";
     json_t *rows = json_array(), *row;
     size_t i;
-    struct job *j = job_new(s, JOB_PREDICT, peer, m);
-    bool made = j && make_rows(r, rows, error);
-    if (j && made && !infer_wants(r, "predictions", &j->binary)) {
-        snprintf(error, sizeof error, "the model has no output '%s'; fix: its output is 'predictions'",
-                 r->output[0].name);
-        made = false;
-    }
+    const bool made = read_columns(r, rows, error);
     json_array_foreach(rows, i, row)
     {
         char *text = made ? json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
         if (text)
-            buffer_print(&j->rows, "%s", ""), buffer_add(&j->rows, text, strlen(text)), buffer_add(&j->rows, "\n", 1);
+            buffer_add(to, text, strlen(text)), buffer_add(to, "\n", 1);
         free(text);
     }
     json_decref(rows);
-    if (made) {
+    return made;
+}
+
+struct element {
+    const char *text;
+    size_t bytes, count;
+};
+
+static bool take_text(void *arg, const char *text, size_t bytes, double number)
+{
+    struct element *e = arg;
+    (void)number;
+    *e = (struct element){text, bytes, e->count + 1};
+    return text != NULL;
+}
+
+/* Is the input one text, or a file as one? */
+static bool read_element(const struct infer *r, const char *name, struct element *e)
+{
+    char error[INFER_ERROR];
+    const struct infer_tensor *t = infer_input(r, name);
+    *e = (struct element){NULL, 0, 0};
+    return t && infer_each(t, take_text, e, error) && e->count == 1;
+}
+
+static bool make_input(const struct infer *r, struct job *j, char *error)
+{
+    struct element sound;
+    if (!infer_wants(r, "predictions", &j->binary)) {
+        snprintf(error, INFER_ERROR, "the model has no output '%s'; fix: its output is 'predictions'",
+                 r->output[0].name);
+        return false;
+    }
+    if (j->kind == JOB_ROWS)
+        return make_rows(r, &j->input, error);
+    if (r->inputs != 1 || !read_element(r, r->input->name, &sound) || !sound.bytes) {
+        snprintf(error, INFER_ERROR, "the model reads a sound; fix: one input of shape [1], datatype BYTES, with the "
+                                     "bytes of a wav file as binary data");
+        return false;
+    }
+    buffer_add(&j->input, sound.text, sound.bytes);
+    return true;
+}
+
+void infer_rows(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
+{
+    char error[INFER_ERROR] = "";
+    struct job *j = job_new(s, m->rate ? JOB_SOUND : JOB_ROWS, peer, m);
+    if (j && make_input(r, j, error)) {
         snprintf(j->id, sizeof j->id, "%s", r->id);
         add_job(s, j, r->timeout, r->priority);
         return;
     }
-    m->errors++;
-    refuse_request(peer, j ? 400 : 503, !j, "%s", j ? error : "no memory; fix: try again later");
+    refuse_request(m, peer, j ? 400 : 503, !j, "%s", j ? error : "no memory; fix: try again later");
     if (j)
         job_free(s, j);
 }
@@ -136,92 +175,72 @@ static bool read_sampling(const json_t *p, unroll_sample_config *c, char *error)
 static void add_text(struct server *s, struct job *j, const char *prompt, size_t bytes, const json_t *parameters,
                      double timeout, int priority)
 {
-    char error[INFER_ERROR] = "no memory; fix: try again later";
-    j->prompt = strndup(prompt, bytes);
-    if (j->prompt && read_sampling(parameters, &j->sample, error)) {
-        j->sample.prompt = j->prompt;
+    char error[INFER_ERROR];
+    buffer_add(&j->input, prompt, bytes);
+    buffer_add(&j->input, "", 1);
+    if (read_sampling(parameters, &j->sample, error)) {
         add_job(s, j, timeout, priority);
         return;
     }
-    j->model->errors++;
-    refuse_request(j->peer, 400, 0, "%s", error);
+    refuse_request(j->model, j->peer, 400, 0, "%s", error);
     job_free(s, j);
-}
-
-struct prompt {
-    const char *text;
-    size_t bytes, count;
-};
-
-static bool take_prompt(void *arg, const char *text, size_t bytes, double number)
-{
-    struct prompt *p = arg;
-    (void)number;
-    *p = (struct prompt){text, bytes, p->count + 1};
-    return text != NULL;
 }
 
 /* The logits after each token of a text: the text is replaced by its tokens. */
 static void infer_text_steps(struct server *s, struct peer *peer, struct served *m, const struct infer *r,
-                             const struct prompt *p)
+                             const struct element *text)
 {
     enum { MOST = 1 << 16 };
     unroll_dataset *data = NULL;
     struct infer tokens = *r;
-    struct infer_tensor *t = &tokens.input[0];
-    if (p->bytes == 0 || p->bytes > MOST || read_as_file(m, "text", p->text, p->bytes, &data) != UNROLL_OK) {
-        m->errors++;
-        refuse_request(peer, 400, 0, "%s",
-                       p->bytes == 0 || p->bytes > MOST
-                           ? "the text has no bytes, or more than 65536; fix: send it in parts"
-                           : unroll_last_error());
+    const bool fits = text->bytes && text->bytes <= MOST;
+    if (!fits || read_as_file(m, "text", text->text, text->bytes, &data) != UNROLL_OK) {
+        refuse_request(m, peer, 400, 0, "%s",
+                       fits ? unroll_last_error()
+                            : "the text has no bytes, or more than 65536; fix: send it in parts");
         return;
     }
-    *t = (struct infer_tensor){.name = "tokens", .type = INFER_INT32, .rank = 1};
-    t->count = t->shape[0] = unroll_dataset_tokens(data, 0, 0, NULL);
-    t->bytes = 4 * t->count;
-    tokens.inputs = 1;
-    int32_t *numbers = malloc(t->bytes + 1);
-    unsigned char *raw = malloc(t->bytes + 1);
-    t->raw = raw;
-    if (numbers && raw) {
-        unroll_dataset_tokens(data, 0, t->count, numbers);
-        for (size_t i = 0; i < t->count; i++) put_u32(raw + 4 * i, (uint32_t)numbers[i]);
+    const size_t count = unroll_dataset_tokens(data, 0, 0, NULL);
+    int32_t *numbers = malloc((count + 1) * sizeof *numbers);
+    if (numbers) {
+        unroll_dataset_tokens(data, 0, count, numbers);
+        tokens.inputs = 1;
+        *tokens.input = (struct infer_tensor){.name = "tokens", .type = INFER_INT32, .rank = 1, .shape = {count}};
+        tokens.input->count = count;
+        tokens.input->raw = (const unsigned char *)numbers;
+        tokens.input->bytes = count * sizeof *numbers;
         infer_steps(s, peer, m, &tokens);
     } else {
-        refuse_request(peer, 503, 1, "no memory; fix: try again later");
+        refuse_request(m, peer, 503, 1, "no memory; fix: try again later");
     }
     free(numbers);
-    free(raw);
     unroll_dataset_free(data);
 }
 
 void infer_text(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
 {
-    struct prompt p = {0};
-    char error[INFER_ERROR];
+    struct element text;
     bool binary;
-    const bool taken = infer_each(infer_input(r, "text"), take_prompt, &p, error) && p.count == 1;
+    const bool taken = read_element(r, "text", &text);
     if (taken && m->pool && r->outputs && infer_wants(r, m->output, &binary)) {
-        infer_text_steps(s, peer, m, r, &p);
+        infer_text_steps(s, peer, m, r, &text);
         return;
     }
     if (!taken || !infer_wants(r, "text", &binary)) {
-        m->errors++;
         refuse_request(
-            peer, 400, 0,
+            m, peer, 400, 0,
             "'text' is not one BYTES element, or the model has no such output; fix: shape [1], datatype BYTES, "
             "output 'text' or 'logits'");
         return;
     }
     struct job *j = job_new(s, JOB_TEXT, peer, m);
     if (!j) {
-        refuse_request(peer, 503, 1, "no memory; fix: try again later");
+        refuse_request(m, peer, 503, 1, "no memory; fix: try again later");
         return;
     }
     j->binary = binary;
     snprintf(j->id, sizeof j->id, "%s", r->id);
-    add_text(s, j, p.text, p.bytes, r->parameters, r->timeout, r->priority);
+    add_text(s, j, text.text, text.bytes, r->parameters, r->timeout, r->priority);
 }
 
 void generate(struct server *s, struct peer *peer, struct served *m, const struct request *request, bool events)
@@ -233,8 +252,7 @@ void generate(struct server *s, struct peer *peer, struct served *m, const struc
         j->generate = true;
         add_text(s, j, json_string_value(text), json_string_length(text), inner ? inner : root, 0, 0);
     } else {
-        m->errors++;
-        refuse_request(peer, 400, 0,
+        refuse_request(m, peer, 400, 0,
                        m->can_sample ? "the request has no \"text_input\"; fix: {\"text_input\": \"..\"}"
                                      : "the model does not write text; fix: use a model of the task lm");
     }

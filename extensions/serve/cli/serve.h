@@ -87,9 +87,12 @@ struct served {
     char name[INFER_NAME], path[4096], why_not[256]; /* why it has no pool */
     int version, references;                         /* sessions, jobs and the list */
     bool retired;                                    /* another version took its place */
-    unroll_model *model;                             /* of predictions and texts, under `lock` */
-    pthread_mutex_t lock;
+    unroll_model *model;                             /* of predictions and texts, one at a time */
     bool can_sample, can_predict;
+    int rate; /* samples a second of the sounds that it predicts; 0: it reads rows */
+    bool busy; /* runs a job; under the lock of jobs, as `rests` */
+    int64_t rests; /* runs no job before this time */
+    double job_seconds; /* of a processor for predictions and texts */
     json_t *schema; /* NULL: none */
     void *memory;
     unroll_stream_pool *pool; /* NULL: it cannot be streamed */
@@ -181,7 +184,7 @@ void measure_cost(struct served *);
 
 /* ---- predictions and texts: jobs.c ---- */
 
-enum job_kind { JOB_PREDICT, JOB_TEXT, JOB_EVENTS };
+enum job_kind { JOB_ROWS, JOB_SOUND, JOB_TEXT, JOB_EVENTS };
 
 struct job {
     struct job *next, *next_event;
@@ -193,10 +196,10 @@ struct job {
     int64_t began, deadline;
     char id[INFER_ID];
     bool binary, generate; /* generate: an answer of Triton's generate extension */
-    struct buffer rows;    /* JSON lines */
-    char *prompt;
+    struct buffer input;   /* rows as JSON lines, a file of a sound, or a prompt */
     unroll_sample_config sample;
     /* results */
+    double seconds; /* of a processor */
     char **texts;
     size_t count, room;
     struct buffer text;
@@ -234,12 +237,14 @@ void take_frames(struct server *, struct peer *, struct served *, const uint8_t 
 /* ---- requests: service.c ---- */
 
 extern const struct wire_handlers service_handlers;
-/* {"error": ..} with a status of HTTP. */
-void refuse_request(struct peer *, int status, int retry, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void observe(struct server *, struct served *, int64_t began, int64_t deadline);
-void log_request(struct server *, const struct peer *, const char *what, const struct served *, int status,
-                 int64_t began);
+/* {"error": ..} with a status of HTTP, counted for the model (NULL: none). retry: seconds, or 0. */
+void refuse_request(struct served *, struct peer *, int status, int retry, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void print_error(struct buffer *, const char *text);
+/* Answers with what was printed, and frees it. */
+void respond_json(struct peer *, struct buffer *);
+void respond_infer(struct peer *, struct infer_answer *);
+void observe(struct served *, int64_t began, int64_t deadline);
 
 /* ---- a second server: serve/cli/standby.c ---- */
 

@@ -7,6 +7,7 @@
 #include "cli/show/console.h"
 #include "cli/options/network.h"
 #include "cli/run/run.h"
+#include "cli/run/sound_steps.h"
 #include "extensions/serve/cli/serve.h"
 
 /* ---- loading ---------------------------------------------------------------------------- */
@@ -62,7 +63,6 @@ static unroll_status open_pool(const struct server *s, struct served *m)
 static void served_free(struct served *m)
 {
     sessions_close(m);
-    pthread_mutex_destroy(&m->lock);
     unroll_model_free(m->model);
     json_decref(m->schema);
     free(m->memory);
@@ -73,10 +73,13 @@ static void served_free(struct served *m)
 static unroll_status load(const struct server *s, struct served *m)
 {
     char file[PATH_MAX];
+    struct sound_steps sound;
     TRY(run_weights(m->path, "best", file));
     TRY(complain_library(unroll_model_load(file, &m->model)));
     m->can_sample = unroll_model_can_sample(m->model);
     m->can_predict = unroll_model_can_predict(m->model) && !m->can_sample;
+    sound_steps_find(m->model, &sound);
+    m->rate = m->can_predict ? sound.rate : 0;
     m->schema = unroll_model_schema(m->model) ? json_loads(unroll_model_schema(m->model), 0, NULL) : NULL;
     unroll_status status = open_pool(s, m);
     if (status == UNROLL_OK) {
@@ -103,7 +106,6 @@ unroll_status served_open(struct server *s, const char *path, struct served **ma
         free(m);
         return complain(UNROLL_RESOURCE, "no memory for a model, or its name is too long; fix: use a shorter path");
     }
-    pthread_mutex_init(&m->lock, NULL);
     strcpy(m->path, path);
     name_of(path, m->name);
     m->version = m->references = 1;
@@ -187,7 +189,7 @@ static void describe_columns(const struct served *m, struct buffer *b, bool *fir
         const char *name = json_string_value(json_object_get(column, "name"));
         if (name && !(json_is_true(json_object_get(column, "target")) &&
                       !json_is_true(json_object_get(json_object_get(m->schema, "data"), "rows_are_steps"))))
-            describe_tensor(b, first, name, type && strcmp(type, "numbers") == 0 ? "FP64" : "BYTES", 0);
+            describe_tensor(b, first, name, type && strcmp(type, "numbers") == 0 && !m->rate ? "FP64" : "BYTES", 0);
     }
 }
 
@@ -219,6 +221,6 @@ void served_describe(const struct served *m, struct buffer *b)
         describe_tensor(b, &first, m->output, "FP32", m->outputs);
     if (m->can_sample)
         describe_tensor(b, &first, "text", "BYTES", 0);
-    buffer_print(b, "],\"parameters\":{\"task\":\"%s\",\"sessions\":%d,\"sessions_in_use\":%d}}", task_of(m), m->slots,
-                 m->used);
+    buffer_print(b, "],\"parameters\":{\"task\":\"%s\",\"sessions\":%d,\"sessions_in_use\":%d,\"sample_rate\":%d}}",
+                 task_of(m), m->slots, m->used, m->rate);
 }

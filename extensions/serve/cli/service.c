@@ -13,7 +13,14 @@ static const unsigned char page[] = {
 #include "page.inc"
 };
 
-void refuse_request(struct peer *peer, int status, int retry, const char *format, ...)
+void print_error(struct buffer *b, const char *text)
+{
+    buffer_print(b, "{\"error\":");
+    buffer_json(b, text);
+    buffer_add(b, "}", 1);
+}
+
+void refuse_request(struct served *m, struct peer *peer, int status, int retry, const char *format, ...)
 {
     char text[1400];
     struct buffer b = {0};
@@ -21,17 +28,36 @@ void refuse_request(struct peer *peer, int status, int retry, const char *format
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    buffer_print(&b, "{\"error\":");
-    buffer_json(&b, text);
-    buffer_add(&b, "}", 1);
+    print_error(&b, text);
+    if (m)
+        *(status < 500 ? &m->errors : &m->refused) += 1;
     peer_refuse(peer, status, retry, b.bytes ? b.bytes : "", b.count);
     buffer_free(&b);
 }
 
-void observe(struct server *s, struct served *m, int64_t began, int64_t deadline)
+void respond_json(struct peer *peer, struct buffer *b)
+{
+    if (b->failed)
+        refuse_request(NULL, peer, 503, 1, "no memory for the answer; fix: try again later");
+    else
+        peer_respond(peer, 200, "application/json", b->bytes, b->count, 0);
+    buffer_free(b);
+}
+
+void respond_infer(struct peer *peer, struct infer_answer *a)
+{
+    size_t header;
+    if (infer_end(a, &header))
+        peer_respond(peer, 200, header ? "application/octet-stream" : "application/json", a->json.bytes, a->json.count,
+                     header);
+    else
+        refuse_request(NULL, peer, 503, 1, "no memory for the answer; fix: ask for less at once");
+    infer_answer_free(a);
+}
+
+void observe(struct served *m, int64_t began, int64_t deadline)
 {
     const int64_t now = now_us();
-    (void)s;
     histogram_add(&m->latency, 1e-6 * (double)(now - began));
     m->misses += now > deadline;
 }
@@ -57,33 +83,23 @@ static void flush_log(struct server *s)
     lines.count = 0;
 }
 
-void log_request(struct server *s, const struct peer *peer, const char *what, const struct served *m, int status,
-                 int64_t began)
+static void on_answered(void *arg, const struct peer *peer, const char *path, int status, double seconds)
 {
+    struct server *s = arg;
     char when[32];
     const time_t now = time(NULL);
     struct tm parts;
     if (s->log < 0)
         return;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-    buffer_print(&lines, "{\"time\":\"%s\",\"peer\":\"%s\",\"request\":\"%s\",\"model\":", when, peer_address(peer),
-                 what);
-    buffer_json(&lines, m ? m->name : "");
-    buffer_print(&lines, ",\"status\":%d,\"seconds\":%.6f}\n", status, 1e-6 * (double)(now_us() - began));
+    buffer_print(&lines, "{\"time\":\"%s\",\"peer\":\"%s\",\"request\":", when, peer_address(peer));
+    buffer_json(&lines, path);
+    buffer_print(&lines, ",\"status\":%d,\"seconds\":%.6f}\n", status, seconds);
     if (lines.count > 1 << 16)
         flush_log(s);
 }
 
 /* ---- models ------------------------------------------------------------------------------ */
-
-static void respond_json(struct peer *peer, struct buffer *b)
-{
-    if (b->failed)
-        refuse_request(peer, 503, 1, "no memory for the answer; fix: try again later");
-    else
-        peer_respond(peer, 200, "application/json", b->bytes ? b->bytes : "", b->count, 0);
-    buffer_free(b);
-}
 
 static void list_models(const struct server *s, struct peer *peer)
 {
@@ -103,11 +119,8 @@ static void infer(struct server *s, struct peer *peer, struct served *m, const s
 {
     struct infer r;
     char error[INFER_ERROR];
-    const int64_t began = now_us();
     if (!infer_parse(request->body, request->bytes, request->header, &r, error)) {
-        m->errors++;
-        refuse_request(peer, 400, 0, "%s", error);
-        log_request(s, peer, "infer", m, 400, began);
+        refuse_request(m, peer, 400, 0, "%s", error);
     } else if (m->pool && r.inputs && (infer_input(&r, "tokens") || infer_input(&r, "input"))) {
         infer_steps(s, peer, m, &r);
     } else if (m->can_sample && infer_input(&r, "text")) {
@@ -115,8 +128,7 @@ static void infer(struct server *s, struct peer *peer, struct served *m, const s
     } else if (m->can_predict) {
         infer_rows(s, peer, m, &r);
     } else {
-        m->errors++;
-        refuse_request(peer, 400, 0, "the model reads none of these inputs%s%s; fix: its metadata list them",
+        refuse_request(m, peer, 400, 0, "the model reads none of these inputs%s%s; fix: its metadata list them",
                        m->pool ? "" : ": ", m->why_not);
     }
     infer_free(&r);
@@ -153,7 +165,7 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
     const char *version, *rest = cut_path(path, &version);
     struct served *m = served_find(s, path, version);
     if (!m) {
-        refuse_request(peer, 404, 0, "there is no model '%.64s'%s%.16s; fix: POST /v2/repository/index lists them",
+        refuse_request(NULL, peer, 404, 0, "there is no model '%.64s'%s%.16s; fix: POST /v2/repository/index lists them",
                        path, version ? " of version " : "", version ? version : "");
         return;
     }
@@ -162,13 +174,13 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
     else if (!request->post && strcmp(rest, "ready") == 0)
         peer_respond(peer, 200, "application/json", "", 0, 0);
     else if (request->post && *s->stops)
-        refuse_request(peer, 503, 5, "the server is shutting down; fix: use another server");
+        refuse_request(NULL, peer, 503, 5, "the server is shutting down; fix: use another server");
     else if (request->post && ++m->requests && strcmp(rest, "infer") == 0)
         infer(s, peer, m, request);
     else if (request->post && (strcmp(rest, "generate") == 0 || strcmp(rest, "generate_stream") == 0))
         generate(s, peer, m, request, rest[8] != '\0');
     else
-        refuse_request(peer, 404, 0,
+        refuse_request(NULL, peer, 404, 0,
                        "there is no '%.64s' of a model; fix: use infer, generate, generate_stream or ready", rest);
 }
 
@@ -211,9 +223,9 @@ static void on_request(void *arg, struct peer *peer, const struct request *reque
     else if (strcmp(path, "/v2/health/live") == 0 || (strcmp(path, "/v2/health/ready") == 0 && !*s->stops))
         peer_respond(peer, 200, "application/json", "", 0, 0);
     else if (strcmp(path, "/v2/health/ready") == 0)
-        refuse_request(peer, 503, 5, "the server is shutting down");
+        refuse_request(NULL, peer, 503, 5, "the server is shutting down");
     else
-        refuse_request(peer, 404, 0, "there is nothing at '%.100s'; fix: /v2, /v2/models/MODEL, /metrics or /", path);
+        refuse_request(NULL, peer, 404, 0, "there is nothing at '%.100s'; fix: /v2, /v2/models/MODEL, /metrics or /", path);
 }
 
 /* A WebSocket is of one version of a model: /v2/models/M/stream. */
@@ -269,4 +281,4 @@ static void on_tick(void *arg)
     flush_log(s);
 }
 
-const struct wire_handlers service_handlers = {on_request, on_open, on_message, on_close, on_linked, on_tick, NULL};
+const struct wire_handlers service_handlers = {on_request, on_open, on_message, on_close, on_linked, on_answered, on_tick, NULL};

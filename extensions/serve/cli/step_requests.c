@@ -53,32 +53,23 @@ static void answer_frames(const struct reply *r)
     peer_send_message(r->peer);
 }
 
-static void answer_tensor(struct server *s, const struct reply *r)
+static void answer_tensor(const struct reply *r)
 {
     const struct served *m = r->model;
     const size_t shape[2] = {(size_t)r->step->steps, (size_t)m->outputs};
     struct infer_answer a;
-    char version[16];
-    size_t header;
-    snprintf(version, sizeof version, "%d", m->version);
-    infer_begin(&a, m->name, version, r->request);
+    infer_begin(&a, m->name, m->version, r->request);
     infer_add_floats(&a, m->output, r->binary, shape, 2, r->outputs);
-    if (infer_end(&a, &header))
-        peer_respond(r->peer, 200, header ? "application/octet-stream" : "application/json", a.json.bytes, a.json.count,
-                     header);
-    else
-        refuse_request(r->peer, 503, 1, "no memory for the answer; fix: send fewer steps at once");
-    infer_answer_free(&a);
-    log_request(s, r->peer, "infer", m, 200, r->began);
+    respond_infer(r->peer, &a);
 }
 
 void reply_send(struct server *s, struct reply *r)
 {
-    observe(s, r->model, r->began, r->deadline);
+    observe(r->model, r->began, r->deadline);
     if (r->frames)
         answer_frames(r);
     else
-        answer_tensor(s, r);
+        answer_tensor(r);
     reply_free(s, r);
 }
 
@@ -141,22 +132,22 @@ static bool fill(const struct served *m, const struct infer *request, struct rep
 static int priority_of(int given) { return given > 0 ? given - 1 : 1; }
 
 /* Why a step of a request cannot run. */
-static void refuse_step(struct peer *peer, const struct served *m, enum frame_status why, const char *key, int retry)
+static void refuse_step(struct peer *peer, struct served *m, enum frame_status why, const char *key, int retry)
 {
     if (why == FRAME_UNKNOWN)
-        refuse_request(peer, 404, 0, "there is no session '%s'; fix: sequence_start in its first request", key);
+        refuse_request(m, peer, 404, 0, "there is no session '%s'; fix: sequence_start in its first request", key);
     else if (why == FRAME_DUPLICATE)
-        refuse_request(peer, 409, 0, "the session '%s' has begun already; fix: end it first, or use another id", key);
+        refuse_request(m, peer, 409, 0, "the session '%s' has begun already; fix: end it first, or use another id", key);
     else if (why == FRAME_ORDER)
-        refuse_request(peer, 409, 0,
+        refuse_request(m, peer, 409, 0,
                        "sequence_step does not follow the steps of the session '%s'; fix: count from 1, and wait for "
                        "each answer",
                        key);
     else if (why == FRAME_FULL)
-        refuse_request(peer, 503, 1, "all %d sessions are in use; fix: try again later, or a larger --sessions",
+        refuse_request(m, peer, 503, 1, "all %d sessions are in use; fix: try again later, or a larger --sessions",
                        m->slots);
     else
-        refuse_request(peer, 503, retry,
+        refuse_request(m, peer, 503, retry,
                        "the deadline cannot be met: too much is waiting; fix: try again later, or a larger timeout");
 }
 
@@ -195,7 +186,6 @@ static void queue(struct server *s, struct peer *peer, struct served *m, const s
     r->pending = 1;
     if (status == FRAME_OK)
         return;
-    m->refused += status == FRAME_LATE || status == FRAME_FULL;
     refuse_step(peer, m, status, t.key, retry);
     reply_free(s, r);
 }
@@ -207,22 +197,22 @@ void infer_steps(struct server *s, struct peer *peer, struct served *m, const st
     bool binary;
     const long steps = steps_of(m, request, error);
     if (steps < 0) {
-        refuse_request(peer, 400, 0, "%s", error);
+        refuse_request(m, peer, 400, 0, "%s", error);
         return;
     }
     if (!infer_wants(request, m->output, &binary)) {
-        refuse_request(peer, 400, 0, "the model has no output '%s'; fix: its output is '%s'", request->output[0].name,
+        refuse_request(m, peer, 400, 0, "the model has no output '%s'; fix: its output is '%s'", request->output[0].name,
                        m->output);
         return;
     }
     if (steps > MOST / (m->outputs + m->inputs + m->tokens)) {
-        refuse_request(peer, 413, 0, "%ld steps are too many for one request; fix: send them in parts", steps);
+        refuse_request(m, peer, 413, 0, "%ld steps are too many for one request; fix: send them in parts", steps);
         return;
     }
     const size_t n = (size_t)steps;
     struct reply *r = reply_new(peer, m, 1, n * (size_t)m->tokens, n * (size_t)m->inputs, n * (size_t)m->outputs);
     if (!r || !fill(m, request, r, error)) {
-        refuse_request(peer, r ? 400 : 503, !r, "%s", r ? error : "no memory for the request; fix: try again later");
+        refuse_request(m, peer, r ? 400 : 503, !r, "%s", r ? error : "no memory for the request; fix: try again later");
         if (r)
             reply_free(s, r);
         return;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -38,7 +37,7 @@ struct peer {
     size_t waiting; /* bytes in that list */
     char *body;
     size_t have, room, expected, header;
-    time_t began;
+    int64_t began; /* microseconds */
     void *context;
     char path[WIRE_PATH], address[48];
 };
@@ -85,6 +84,8 @@ void peer_drop(struct peer *p)
     if (p->wsi)
         lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
+
+static double seconds_of(const struct peer *p) { return 1e-6 * (double)(lws_now_usecs() - p->began); }
 
 static struct out *out_new(size_t count, enum lws_write_protocol how)
 {
@@ -136,6 +137,11 @@ static const char *reason_of(int status)
     return "Error";
 }
 
+static void answered(const struct peer *p, int status)
+{
+    p->wire->handlers.answered(p->wire->handlers.arg, p, p->path, status, seconds_of(p));
+}
+
 static void respond(struct peer *p, int status, const char *type, const char *more, const void *body, size_t bytes)
 {
     char head[512];
@@ -150,6 +156,7 @@ static void respond(struct peer *p, int status, const char *type, const char *mo
             memcpy(o->bytes + LWS_PRE + count, body, bytes);
         o->last = true;
     }
+    answered(p, status);
     put(p, o);
 }
 
@@ -203,6 +210,7 @@ void peer_end_events(struct peer *p)
         p->websocket = false;
         p->expected = SIZE_MAX; /* closes after the last byte: its length is unknown */
     }
+    answered(p, 200);
     put(p, o);
 }
 
@@ -282,7 +290,7 @@ static int begin_request(struct peer *p, struct lws *wsi, const char *uri)
     char text[32];
     p->post = lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0;
     p->have = p->expected = 0;
-    p->began = time(NULL);
+    p->began = lws_now_usecs();
     snprintf(p->path, sizeof p->path, "%s", uri);
     if (strlen(uri) >= sizeof p->path)
         return refuse(p, 404,
@@ -313,7 +321,7 @@ static int take_body(struct peer *p, const void *bytes, size_t count)
 {
     if (p->expected == SIZE_MAX || count == 0) /* refused, or an empty body */
         return 0;
-    const double seconds = difftime(time(NULL), p->began);
+    const double seconds = seconds_of(p);
     if (count > p->expected - p->have ||
         (seconds > PATIENCE_SECONDS && (double)(p->have + count) < seconds * SLOWEST_BYTES)) {
         p->wire->counts.dropped++;
@@ -386,7 +394,7 @@ static int take_message(struct peer *p, struct lws *wsi, const void *bytes, size
     if (p->have + count > p->wire->most)
         return -1;
     p->expected = p->have + count;
-    p->began = time(NULL);
+    p->began = lws_now_usecs();
     if (take_body(p, bytes, count))
         return -1;
     if (lws_remaining_packet_payload(wsi) || !lws_is_final_fragment(wsi))

@@ -30,7 +30,8 @@ struct wire_handlers {
     void (*message)(void *arg, struct peer *, const uint8_t *bytes, size_t count);
     void (*close)(void *arg, struct peer *);
     void (*linked)(void *arg); /* the connection of wire_connect is open */
-    void (*tick)(void *arg);   /* about once a second */
+    void (*answered)(void *arg, const struct peer *, const char *path, int status, double seconds);
+    void (*tick)(void *arg); /* about once a second */
     void *arg;
 };
 
