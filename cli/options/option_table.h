@@ -569,7 +569,7 @@ OPTION(CPUS, "cpus", TEXT, .argument = "LIST", .group = "Server", .scope = CALL,
        .doc = "processors, such as 0,2-4: the first runs connections and steps, the others predictions and texts")
 OPTION(MODEL_CPU, "model-cpu", NUMBER, .argument = "X", .fallback = "1", RANGE(0.001, 1), .group = "Server",
        .scope = CALL, .commands = IN(SERVE),
-       .doc = "maximum fraction of the time of a processor for each model's steps")
+       .doc = "maximum fraction of the time of a processor for each model's steps, and for its predictions and texts")
 OPTION(MODEL_MEMORY, "model-memory", BYTES, .argument = "SIZE", .derived = "not limited", RANGE(1024, 1e12),
        .group = "Server", .scope = CALL, .commands = IN(SERVE),
        .doc = "maximum memory of the sessions and weights of each model")

@@ -441,7 +441,7 @@ static bool send_due(struct load *l, double now)
 
 static unroll_status run_load(struct load *l, double seconds)
 {
-    const double begin = seconds_now() + 0.1, end = begin + seconds, last = end + 5;
+    const double begin = seconds_now() + 0.1, end = begin + seconds, last = end + fmax(5, l->deadline);
     bool open = true, waits = true;
     for (int i = 0; i < l->lines; i++) {
         const double interval = interval_of(l, &l->line[i]);

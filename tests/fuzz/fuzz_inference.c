@@ -3,6 +3,7 @@
  * libFuzzer, or for driver.c without it. */
 /* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/inference 20000 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static void read_tensor(const struct infer_tensor *t)
 static void answer(const struct infer *r)
 {
     const size_t shape[2] = {1, 2};
-    char *texts[] = {(char *)r->id, (char *)r->sequence};
+    char texts[INFER_ID + INFER_NAME];
+    snprintf(texts, sizeof texts, "%s%c%s", r->id, '\0', r->sequence);
     struct infer_answer a;
     size_t header;
     bool binary;

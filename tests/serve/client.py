@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import math
 import os
 import re
 import signal
@@ -11,8 +12,10 @@ import struct
 import subprocess
 import sys
 import time
+import wave
 
 count = {"passed": 0, "failed": 0}
+LIMIT = 600  # seconds that only a test that hangs takes
 
 
 def check(what, holds, seen=""):
@@ -34,7 +37,7 @@ def needs_server(binary, name):
         sys.exit(0)
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=LIMIT):
     """Until it is true; what it returned."""
     end = time.monotonic() + seconds
     while not (got := condition()) and time.monotonic() < end:
@@ -42,13 +45,24 @@ def wait_for(condition, seconds=60):
     return got
 
 
+def write_sound(path, rate, tones, draw):
+    """tones: (Hz, 0: none; seconds), in noise."""
+    samples = [9000 * math.sin(2 * math.pi * hz * t / rate) + draw.uniform(-300, 300) for hz, seconds in tones for t in range(int(seconds * rate))]
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with wave.open(path, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(struct.pack(f"<{len(samples)}h", *map(int, samples)))
+
+
 class Server:
     """unroll serve on a free port. `words`: models and options."""
     host = "127.0.0.1"
 
-    def __init__(self, binary, *words, folder=".", context=None):
+    def __init__(self, binary, *words, folder=".", context=None, headers=None):
         self.log = os.path.join(folder, f"server-{time.monotonic_ns()}.log")
-        self.context = context
+        self.context, self.headers = context, headers or {}
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([binary, "serve", "--port", "0", *words], stderr=log, stdout=log, cwd=folder)
         found = wait_for(lambda: re.search(r"listening on .*:(\d+)$", self.text(), re.M) or self.process.poll() is not None)
@@ -60,15 +74,15 @@ class Server:
 
     def connect(self):
         if self.context:
-            return http.client.HTTPSConnection(self.host, self.port, timeout=60, context=self.context)
-        return http.client.HTTPConnection(self.host, self.port, timeout=60)
+            return http.client.HTTPSConnection(self.host, self.port, timeout=LIMIT, context=self.context)
+        return http.client.HTTPConnection(self.host, self.port, timeout=LIMIT)
 
     def ask(self, path, body=None, headers=None, connection=None):
         """(status, body, headers); JSON is read."""
         one = connection or self.connect()
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
-        one.request("GET" if body is None else "POST", path, body, headers or {})
+        one.request("GET" if body is None else "POST", path, body, self.headers | (headers or {}))
         answer = one.getresponse()
         data = answer.read()
         if not connection:
@@ -92,7 +106,7 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(LIMIT)
 
     def __enter__(self):
         return self
@@ -107,10 +121,13 @@ class WebSocket:
     """Frames of f32: messages of records, as docs/howto/serving.md describes them."""
 
     def __init__(self, server, model, headers="", path=None):
-        self.connect((server.host, server.port), path or f"/v2/models/{model}/stream", headers)
+        headers += "".join(f"{name}: {value}\r\n" for name, value in server.headers.items())
+        self.connect((server.host, server.port), path or f"/v2/models/{model}/stream", headers, server.context)
 
-    def connect(self, address, path, headers=""):
-        self.socket = socket.create_connection(address, timeout=60)
+    def connect(self, address, path, headers="", context=None):
+        self.socket = socket.create_connection(address, timeout=LIMIT)
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_hostname=address[0])
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n{headers}"
                             f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())

@@ -13,7 +13,7 @@ import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
-from client import Server, WebSocket, check, finish, needs_server, wait_for
+from client import LIMIT, Server, WebSocket, check, finish, needs_server, wait_for
 
 root = os.path.join(here, "..", "..")
 binary = os.path.abspath(sys.argv[1])
@@ -60,7 +60,7 @@ def commands(server):
         if kind != "console" or not command:
             continue
         given = re.sub(r"localhost:8000", f"localhost:{server.port}", command[1])
-        got = subprocess.run(["bash", "-c", given], capture_output=True, text=True, timeout=60).stdout
+        got = subprocess.run(["bash", "-c", given], capture_output=True, text=True, timeout=LIMIT).stdout
         check(given[:90], sorted(shape(got)) == sorted(shape(text[command.end():])), (shape(got), shape(text[command.end():])))
         done += 1
     check("the page has commands", done >= 5, done)
@@ -112,7 +112,7 @@ def proxy(server):
         host = "127.0.0.2"                              # where no other program has this port
 
         def __init__(self):
-            self.port, self.context = server.port, None
+            self.port, self.context, self.headers = server.port, None, {}
 
     def answers():
         try:
@@ -125,7 +125,7 @@ def proxy(server):
         web = WebSocket(Proxy(), "sales")
         width = next(x["shape"][1] for x in server.ask("/v2/models/sales")[1]["inputs"] if x["name"] == "input")
         outputs = next(x["shape"][1] for x in server.ask("/v2/models/sales")[1]["outputs"] if x["name"] == "output")
-        check("a WebSocket through the proxy", web.step(1, [(1, 3, bytes(4 * width))], outputs)[1][0] == 0)
+        check("a WebSocket through the proxy", web.step(1, [(1, 3, bytes(4 * width))], outputs, 10 ** 9)[1][0] == 0)
         events = Proxy().ask("/v2/models/book/generate_stream", {"text_input": "The", "max_tokens": 20})
         check("events through the proxy", events[0] == 200 and events[1].endswith(b"data: [DONE]\n\n"), events)
     finally:

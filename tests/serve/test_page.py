@@ -8,14 +8,12 @@ import math
 import os
 import random
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import wave
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import Server, WebSocket, check, finish, wait_for
+from client import LIMIT, Server, WebSocket, check, finish, wait_for, write_sound
 
 binary = os.path.abspath(sys.argv[1])
 browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -59,18 +57,7 @@ class Browser(WebSocket):
 
     def end(self):
         self.process.terminate()
-        self.process.wait(60)
-
-
-def write_sound(path, rate, tones, draw):
-    """tones: (Hz, 0: none; seconds), in noise."""
-    samples = [9000 * math.sin(2 * math.pi * hz * t / rate) + draw.uniform(-300, 300) for hz, seconds in tones for t in range(int(seconds * rate))]
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with wave.open(path, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(struct.pack(f"<{len(samples)}h", *map(int, samples)))
+        self.process.wait(LIMIT)
 
 
 def make_sounds(work):

@@ -18,7 +18,7 @@ from client import Server, WebSocket, check, finish, needs_server
 
 binary, seconds, allowed = os.path.abspath(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 work = tempfile.mkdtemp()
-START, END, SESSIONS, STEPS, LONG = 1, 2, 8, 20, 10 ** 8
+START, END, SESSIONS, STEPS, LONG = 1, 2, 8, 20, 10 ** 9
 ends = threading.Event()
 done = {"steps": 0, "requests": 0, "rude": 0}
 wrong = []
@@ -143,7 +143,7 @@ def soak(server, about):
     draw, held, sizes, begin = random.Random(5), [], [], time.monotonic()
     threads = [until_the_end(lambda client=client: frames(server, about, client)) for client in (1, 2)]
     threads += [until_the_end(lambda: tensors(server, about)), until_the_end(lambda: rude(server, draw, held))]
-    while time.monotonic() < begin + seconds:
+    while time.monotonic() < begin + seconds or not (all(done.values()) or wrong):
         time.sleep(0.1)
         sizes.append(resident(server))
     ends.set()
@@ -158,7 +158,7 @@ needs_server(binary, "soak")
 try:
     train()
     text = run("sample", "book", "--prompt", "ab", "--length", "30", "--seed", "3").decode()[2:].removesuffix("\n")
-    with Server(binary, "sales", "book", "--sessions", "64", "--max-body", "200k", "--deadline", "100s", folder=work) as server:
+    with Server(binary, "sales", "book", "--sessions", "64", "--max-body", "200k", "--deadline", "1000s", "--idle", "1h", folder=work) as server:
         width = next(x["shape"][1] for x in server.ask("/v2/models/sales")[1]["inputs"] if x["name"] == "input")
         sizes = soak(server, references(width))
         check("each healthy client has the right outputs", not wrong, wrong[:5])

@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import Server, WebSocket, check, finish, needs_server, wait_for
+from client import LIMIT, Server, WebSocket, check, finish, needs_server, wait_for
 
 binary = os.path.abspath(sys.argv[1])
 work = tempfile.mkdtemp()
@@ -65,7 +66,7 @@ class Client:
     def answer(self, web, number):
         last = number == STEPS
         return web.step(number, [(s, (START if number == 1 else 0) | (END if last else 0), self.frames[s][number - 1], number)
-                                 for s in self.sessions], len(self.outputs[0][0]) // 4, deadline=10 ** 7)
+                                 for s in self.sessions], len(self.outputs[0][0]) // 4, deadline=10 ** 9)
 
     def run(self):
         web = WebSocket(self.servers[0], "sales")
@@ -93,7 +94,8 @@ class Client:
 
 
 def fail_over(frames, outputs, number):
-    """Kills the first server once all clients have done some steps."""
+    """Kills the first server once all clients have done some steps. Returns None if the machine was so busy that the
+    standby counted as lost before."""
     second = Server(binary, "sales", "--sessions", str(SESSIONS), folder=work)
     first = Server(binary, "sales", "--sessions", str(SESSIONS), "--standby", f"http://127.0.0.1:{second.port}", folder=work)
     with first, second:
@@ -104,6 +106,8 @@ def fail_over(frames, outputs, number):
         first.stop(signal.SIGKILL)
         for one in clients:
             one.thread.join()
+        if "note: no standby" in first.text():
+            return None
         check("each client moved once", [one.moves for one in clients] == [1] * CLIENTS, [one.moves for one in clients])
         check("all outputs are those of a stream", not any(one.wrong for one in clients), [one.wrong[:5] for one in clients])
         first = Server(binary, "sales", "--standby", f"http://127.0.0.1:{second.port}", folder=work)
@@ -113,7 +117,7 @@ def fail_over(frames, outputs, number):
 
 
 def counted(server, values, **more):
-    return server.infer("sales", "input", values, [1, len(values)], timeout=10 ** 7, **more)
+    return server.infer("sales", "input", values, [1, len(values)], timeout=10 ** 9, **more)
 
 
 def repeats(server, width):
@@ -137,29 +141,29 @@ def late_standby(frames, outputs):
     with Server(binary, "sales", "other", "--standby", f"http://127.0.0.1:{port}", folder=work) as first:
         width = len(outputs[0][0]) // 4
         web = WebSocket(first, "sales")
-        got = web.step(1, [(s, START, frames[s][0], 1) for s in range(SESSIONS)], width, 10 ** 7)
+        got = web.step(1, [(s, START, frames[s][0], 1) for s in range(SESSIONS)], width, 10 ** 9)
         check("without a standby clients are served", all(status == 0 for status, _ in got.values()), got)
         check("and a note is printed", wait_for(lambda: "note: no standby at 127.0.0.1" in first.text()), first.text())
         with Server(binary, "sales", "--port", str(port), folder=work) as second:
             check("it comes later", wait_for(lambda: first.metric("standby_connected") == 1), first.text())
             check("and gets all sessions", wait_for(lambda: second.metric("sessions_in_use", "sales") == SESSIONS))
             other = WebSocket(first, "other")
-            other.step(1, [(1, START, frames[0][0])], width, 10 ** 7)
+            other.step(1, [(1, START, frames[0][0])], width, 10 ** 9)
             check("a model that it has not", wait_for(lambda: "cannot keep sessions of 'other'" in first.text()), first.text())
             second.process.send_signal(signal.SIGSTOP)
             begin = time.monotonic()
-            got = web.step(2, [(s, 0, frames[s][1], 2) for s in range(SESSIONS)], width, 10 ** 7)
+            got = web.step(2, [(s, 0, frames[s][1], 2) for s in range(SESSIONS)], width, 10 ** 9)
             check("answers wait for the standby", time.monotonic() - begin > 0.5)
             check("while it hangs clients are served", got == {s: (0, outputs[s][1]) for s in range(SESSIONS)}, got)
             second.process.send_signal(signal.SIGCONT)
             check("it is connected again", wait_for(lambda: first.metric("standby_connected") == 1 and
-                                                    first.metric("standby_lost_total") == 1), first.text())
-            web.step(3, [(s, 0, frames[s][2], 3) for s in range(SESSIONS)], width, 10 ** 7)
+                                                    first.metric("standby_lost_total") >= 1), first.text())
+            web.step(3, [(s, 0, frames[s][2], 3) for s in range(SESSIONS)], width, 10 ** 9)
             first.process.kill()
             web = WebSocket(second, "sales")
-            got = web.step(3, [(s, 0, frames[s][2], 3) for s in range(SESSIONS)], width, 10 ** 7)
+            got = web.step(3, [(s, 0, frames[s][2], 3) for s in range(SESSIONS)], width, 10 ** 9)
             check("it repeats a step whose answer was lost", got == {s: (0, outputs[s][2]) for s in range(SESSIONS)}, got)
-            got = web.step(4, [(s, END, frames[s][3], 4) for s in range(SESSIONS)], width, 10 ** 7)
+            got = web.step(4, [(s, END, frames[s][3], 4) for s in range(SESSIONS)], width, 10 ** 9)
             check("and has the newest states", got == {s: (0, outputs[s][3]) for s in range(SESSIONS)}, got)
             bad = WebSocket(second, "sales", path="/v2/standby")
             bad.send(b"\1" * 99)
@@ -170,6 +174,44 @@ def late_standby(frames, outputs):
             check("and nothing else", second.ask("/v2")[0] == 200)
 
 
+def make_certificate(name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2",
+                    "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"], cwd=work, capture_output=True, check=True)
+    return ["--certificate", f"{name}.pem", "--private-key", f"{name}.key"]
+
+
+def encrypted(frames, outputs):
+    """The same over TLS, with a token. Servers of another token or certificate get no sessions."""
+    width, token = len(outputs[0][0]) // 4, "0123456789abcdef"
+    for name, text in (("token", token), ("other", token[::-1])):
+        with open(os.path.join(work, name + ".txt"), "w") as file:
+            file.write(text + "\n")
+    tls, strange = make_certificate("ours"), make_certificate("strange")
+    context = ssl.create_default_context(cafile=os.path.join(work, "ours.pem"))
+    unchecked = ssl._create_unverified_context()
+
+    def server(*words, token_file="token.txt", context=context, token=token):
+        return Server(binary, "sales", "--token", token_file, *words, folder=work, context=context, headers={"Authorization": f"Bearer {token}"})
+    with server(*tls) as second, server(*tls, "--standby", f"https://127.0.0.1:{second.port}") as first:
+        check("linked over TLS", wait_for(lambda: first.metric("standby_connected") == 1), first.text())
+        web = WebSocket(first, "sales")
+        for n in (1, 2):
+            got = web.step(n, [(s, START if n == 1 else 0, frames[s][n - 1], n) for s in range(SESSIONS)], width, 10 ** 9)
+        check("outputs over TLS", got == {s: (0, outputs[s][1]) for s in range(SESSIONS)}, got)
+        check("the states arrive over TLS", wait_for(lambda: second.metric("sessions_in_use", "sales") == SESSIONS))
+        first.stop(signal.SIGKILL)
+        if "note: no standby" not in first.text():      # else the machine was too busy, and the newest states may be missing
+            web = WebSocket(second, "sales")
+            got = web.step(3, [(s, 0, frames[s][2], 3) for s in range(SESSIONS)], width, 10 ** 9)
+            check("the second server continues over TLS", got == {s: (0, outputs[s][2]) for s in range(SESSIONS)}, got)
+    for what, words, more in (("another token", tls, {"token_file": "other.txt", "token": token[::-1]}),
+                              ("a certificate that is not trusted", strange, {"context": unchecked})):
+        with server(*words, **more) as second, server(*tls, "--standby", f"https://127.0.0.1:{second.port}") as first:
+            check(f"a standby with {what} is refused", wait_for(lambda: "note: no standby at 127.0.0.1" in first.text()), first.text())
+            WebSocket(first, "sales").step(1, [(1, START, frames[0][0], 1)], width, 10 ** 9)
+            check(f"and gets nothing: {what}", second.metric("sessions_in_use", "sales") == 0 and first.metric("standby_connected") == 0)
+
+
 def main():
     needs_server(binary, "standby")
     make_model()
@@ -177,11 +219,14 @@ def main():
         width = next(x["shape"][1] for x in server.ask("/v2/models/sales")[1]["inputs"] if x["name"] == "input")
         repeats(server, width)
     frames, outputs = references(width)
-    gaps = [fail_over(frames, outputs, number) for number in range(5)]
-    print("seconds from the kill to the first answer of the standby: " + ", ".join(f"{gap:.3f}" for gap in gaps))
+    gaps = [next((gap for gap in (fail_over(frames, outputs, number) for _ in range(20)) if gap is not None), None) for number in range(5)]
+    check("the standby is there in the end", None not in gaps, gaps)
+    print("seconds from the kill to the first answer of the standby: " + ", ".join(f"{gap:.3f}" for gap in gaps if gap is not None))
     late_standby(frames, outputs)
+    if shutil.which("openssl"):
+        encrypted(frames, outputs)
     for url in ("here", "http://x", "http://:1", "http://x:0", "ftp://x:1"):
-        done = subprocess.run([binary, "serve", "sales", "--port", "0", "--standby", url], cwd=work, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([binary, "serve", "sales", "--port", "0", "--standby", url], cwd=work, capture_output=True, text=True, timeout=LIMIT)
         check(f"--standby {url}", done.returncode == 2 and "fix: " in done.stderr, done)
     finish("standby")
 

@@ -39,16 +39,15 @@ static bool is_loopback(const char *host) { return strncmp(host, "127.", 4) == 0
 static unroll_status read_token(const char *path, char token[256])
 {
     FILE *file = fopen(path, "r");
-    if (!file || !fgets(token, 256, file) || !token[strcspn(token, "\r\n")] || strcspn(token, "\r\n") < 16) {
-        if (file)
-            fclose(file);
+    const size_t length = file && fgets(token, 256, file) ? strcspn(token, "\r\n") : 0;
+    if (file)
+        fclose(file);
+    if (length < 16 || !token[length])
         return complain(UNROLL_DATA,
                         "--token: '%s' has no line of 16 to 254 characters; fix: for example 'openssl rand "
                         "-hex 32 >%s'",
                         path, path);
-    }
-    token[strcspn(token, "\r\n")] = '\0';
-    fclose(file);
+    token[length] = '\0';
     return UNROLL_OK;
 }
 

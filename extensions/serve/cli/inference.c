@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 static const struct {
     const char *name;
     size_t bytes;
@@ -13,8 +15,6 @@ static const struct {
                         [INFER_INT16] = {"INT16", 2},   [INFER_UINT16] = {"UINT16", 2}, [INFER_INT32] = {"INT32", 4},
                         [INFER_UINT32] = {"UINT32", 4}, [INFER_INT64] = {"INT64", 8},   [INFER_UINT64] = {"UINT64", 8},
                         [INFER_FP32] = {"FP32", 4},     [INFER_FP64] = {"FP64", 8},     [INFER_BYTES] = {"BYTES", 0}};
-
-const char *infer_type_name(enum infer_type type) { return types[type].name; }
 
 static bool wrong(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool wrong(char *error, const char *format, ...)
@@ -171,13 +171,13 @@ static bool read_sequence(struct infer *r, char *error)
     r->has_sequence = id && strcmp(r->sequence, "0") != 0; /* Triton: 0 is no sequence */
     r->start = json_is_true(json_object_get(r->parameters, "sequence_start"));
     r->end = json_is_true(json_object_get(r->parameters, "sequence_end"));
-    int64_t number = 0, step = 0;
+    int64_t number = 2, step = 0;
     if (!infer_integer(json_object_get(r->parameters, "sequence_step"), 1, UINT32_MAX, &step))
         return wrong(error, "sequence_step is outside 1..%u; fix: number the steps of a sequence from 1", UINT32_MAX);
     r->number = (uint32_t)step;
     if (!infer_integer(priority, 0, LOWEST, &number))
         return wrong(error, "the priority is outside 1..%d; fix: 1 is the first, %d the last", LOWEST, LOWEST);
-    r->priority = (int)number;
+    r->priority = number ? (int)number - 1 : 1;
     r->timeout = json_number_value(timeout);
     if (r->timeout < 0 || r->timeout > 1e12)
         return wrong(error, "the timeout is outside 0..1e12 microseconds; fix: choose a number in this range");
@@ -289,9 +289,9 @@ bool infer_each(const struct infer_tensor *t, taker *take, void *arg, char error
                 return false;
             continue;
         }
-        if (t->bytes - at < 4 || get_u32(t->raw + at) > t->bytes - at - 4)
+        if (t->bytes - at < 4 || (uint32_t)get_number(t->raw + at, 4) > t->bytes - at - 4)
             return wrong(error, "element %zu of '%s' ends after its last byte; fix: its length", i, t->name);
-        const size_t bytes = get_u32(t->raw + at);
+        const size_t bytes = (uint32_t)get_number(t->raw + at, 4);
         if (!take(arg, (const char *)t->raw + at + 4, bytes, NAN))
             return false;
         at += 4 + bytes;
@@ -349,7 +349,7 @@ bool infer_integers(const struct infer_tensor *t, int32_t *to, char error[INFER_
 
 void infer_begin(struct infer_answer *a, const char *model, int version, const char *id)
 {
-    *a = (struct infer_answer){.outputs = 0};
+    *a = (struct infer_answer){{0}, {0}};
     buffer_print(&a->json, "{\"model_name\":");
     buffer_json(&a->json, model);
     buffer_print(&a->json, ",\"model_version\":\"%d\"", version);
@@ -362,8 +362,8 @@ void infer_begin(struct infer_answer *a, const char *model, int version, const c
 
 static void begin_output(struct infer_answer *a, const char *name, enum infer_type type, const size_t *shape, int rank)
 {
-    buffer_print(&a->json, "%s{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":[", a->outputs++ ? "," : "", name,
-                 types[type].name);
+    buffer_print(&a->json, "%s{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":[",
+                 a->json.bytes[a->json.count - 1] == '[' ? "" : ",", name, types[type].name);
     for (int i = 0; i < rank; i++) buffer_print(&a->json, "%s%zu", i ? "," : "", shape[i]);
     buffer_print(&a->json, "]");
 }
@@ -390,21 +390,22 @@ void infer_add_floats(struct infer_answer *a, const char *name, bool binary, con
     buffer_print(&a->json, "]}");
 }
 
-void infer_add_texts(struct infer_answer *a, const char *name, bool binary, char *const *texts, size_t count)
+void infer_add_texts(struct infer_answer *a, const char *name, bool binary, const char *texts, size_t count)
 {
     begin_output(a, name, INFER_BYTES, &count, 1);
     if (!binary)
         buffer_print(&a->json, ",\"data\":[");
     const size_t before = a->data.count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0, bytes; i < count; i++, texts += bytes + 1) {
         uint8_t length[4];
+        bytes = strlen(texts);
         if (binary) {
-            put_u32(length, (uint32_t)strlen(texts[i]));
+            put_number(length, bytes, 4);
             buffer_add(&a->data, length, sizeof length);
-            buffer_add(&a->data, texts[i], strlen(texts[i]));
+            buffer_add(&a->data, texts, bytes);
         } else {
             buffer_add(&a->json, ",", i > 0);
-            buffer_json(&a->json, texts[i]);
+            buffer_json(&a->json, texts);
         }
     }
     if (binary)
@@ -429,35 +430,19 @@ void infer_answer_free(struct infer_answer *a)
 
 /* ---- frames ---------------------------------------------------------------------------- */
 
-uint32_t get_u32(const uint8_t *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-void put_u32(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
-}
-
-void put_u64(uint8_t *at, uint64_t value)
-{
-    put_u32(at, (uint32_t)value);
-    put_u32(at + 4, (uint32_t)(value >> 32));
-}
-
 long frames_count(size_t count, size_t bytes)
 {
     const size_t record = FRAME_RECORD + bytes;
     return count < FRAME_HEAD || (count - FRAME_HEAD) % record ? -1 : (long)((count - FRAME_HEAD) / record);
 }
 
-uint64_t get_u64(const uint8_t *at) { return get_u32(at) | (uint64_t)get_u32(at + 4) << 32; }
-
 struct frame frame_at(const uint8_t *message, size_t index, size_t bytes)
 {
     const uint8_t *at = message + FRAME_HEAD + index * (FRAME_RECORD + bytes);
-    return (struct frame){
-        .session = get_u64(at), .flags = get_u32(at + 8), .number = get_u32(at + 12), .values = at + FRAME_RECORD};
+    return (struct frame){.session = get_number(at, 8),
+                          .flags = (uint32_t)get_number(at + 8, 4),
+                          .number = (uint32_t)get_number(at + 12, 4),
+                          .values = at + FRAME_RECORD};
 }
 
 size_t record_at(const uint8_t *from, size_t count, struct record *r)
@@ -465,11 +450,11 @@ size_t record_at(const uint8_t *from, size_t count, struct record *r)
     const size_t key = count < RECORD_HEAD ? 0 : from[13];
     if (key == 0 || key >= INFER_NAME || count - RECORD_HEAD < key || memchr(from + RECORD_HEAD, '\0', key))
         return 0;
-    *r = (struct record){.fingerprint = get_u64(from),
-                         .number = get_u32(from + 8),
+    *r = (struct record){.fingerprint = get_number(from, 8),
+                         .number = (uint32_t)get_number(from + 8, 4),
                          .flags = from[12],
                          .state = from + RECORD_HEAD + key,
-                         .bytes = get_u32(from + 16)};
+                         .bytes = (uint32_t)get_number(from + 16, 4)};
     memcpy(r->key, from + RECORD_HEAD, key);
     return count - RECORD_HEAD - key < r->bytes ? 0 : RECORD_HEAD + key + r->bytes;
 }

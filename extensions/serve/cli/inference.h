@@ -50,7 +50,7 @@ struct infer {
     bool binary;                               /* of all, where no output is named */
     bool has_sequence, start, end;
     char sequence[INFER_NAME]; /* a number as text, too */
-    int priority;              /* 1 .. 4; 0: not given */
+    int priority;              /* 0 .. 3 */
     double timeout;            /* microseconds; 0: not given */
     uint32_t number;           /* sequence_step; 0: not given */
     json_t *parameters;        /* NULL: none */
@@ -74,19 +74,17 @@ bool infer_each(const struct infer_tensor *, bool (*take)(void *arg, const char 
 /* An answer. Begin, add each output, end; binary data follow the JSON in the order of the outputs. */
 struct infer_answer {
     struct buffer json, data;
-    int outputs;
 };
 
 void infer_begin(struct infer_answer *, const char *model, int version, const char *id);
 void infer_add_floats(struct infer_answer *, const char *name, bool binary, const size_t *shape, int rank,
                       const float *values);
-/* BYTES of shape [count]. */
-void infer_add_texts(struct infer_answer *, const char *name, bool binary, char *const *texts, size_t count);
+/* BYTES of shape [count]; the texts follow each other, each with a zero at its end. */
+void infer_add_texts(struct infer_answer *, const char *name, bool binary, const char *texts, size_t count);
 /* Completes a->json, the whole body; *header as for peer_respond. false: no memory. */
 bool infer_end(struct infer_answer *, size_t *header);
 void infer_answer_free(struct infer_answer *);
 
-const char *infer_type_name(enum infer_type);
 /* A whole number of a request in its range; NULL leaves *value as it is. false: it is no such number. */
 bool infer_integer(const json_t *, int64_t min, int64_t max, int64_t *value);
 
@@ -107,8 +105,6 @@ struct frame {
 /* Records in a message whose values have `bytes` bytes each; -1: its length is wrong. */
 long frames_count(size_t count, size_t bytes);
 struct frame frame_at(const uint8_t *message, size_t index, size_t bytes);
-uint32_t get_u32(const uint8_t *);
-uint64_t get_u64(const uint8_t *);
 
 /* The state of a session after a step, for a second server: { u64 fingerprint of the model; u32 number of the step;
  * u8 flags; u8 bytes of the key; u16 zero; u32 bytes of the state; key; state }, little-endian. */
@@ -124,7 +120,5 @@ struct record {
 
 /* Reads a record at the start of `count` bytes, and returns its length; 0: it is no record. */
 size_t record_at(const uint8_t *, size_t count, struct record *);
-void put_u32(uint8_t *, uint32_t);
-void put_u64(uint8_t *, uint64_t);
 
 #endif

@@ -33,16 +33,9 @@ static int take_prediction(void *arg, const char *json, const char *line)
 {
     struct job *j = arg;
     (void)line;
-    if (j->count == j->room) {
-        const size_t room = j->room ? 2 * j->room : 16;
-        char **texts = realloc(j->texts, room * sizeof *texts);
-        if (!texts)
-            return 1;
-        j->texts = texts;
-        j->room = room;
-    }
-    j->texts[j->count] = strdup(json);
-    return j->texts[j->count++] == NULL || j->stopped;
+    buffer_add(&j->text, json, strlen(json) + 1);
+    j->count++;
+    return j->text.failed || j->stopped;
 }
 
 unroll_status read_as_file(const struct served *m, const char *reader, const void *bytes, size_t count,
@@ -98,8 +91,12 @@ static void run(struct job *j)
         j->sample.prompt = j->input.bytes;
         j->status = unroll_model_sample(j->model->model, &j->sample, take_symbol, j);
     }
-    if (j->status != UNROLL_OK && !*j->error)
+    if (j->status != UNROLL_OK)
         snprintf(j->error, sizeof j->error, "%s", unroll_last_error());
+    if (j->text.failed) {
+        j->status = UNROLL_RESOURCE;
+        strcpy(j->error, "no memory for the answer; fix: ask for less at once");
+    }
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -113,9 +110,8 @@ static struct job *take_first(struct jobs *all, int64_t *until)
     for (struct job **at = &all->waiting; (j = *at) != NULL; at = &j->next) {
         if (!j->model->busy && j->model->rests > now)
             *until = j->model->rests < *until ? j->model->rests : *until;
-        else if (!j->model->busy &&
-                 (!best || j->priority < (*best)->priority ||
-                  (j->priority == (*best)->priority && j->deadline < (*best)->deadline)))
+        else if (!j->model->busy && (!best || j->priority < (*best)->priority ||
+                                     (j->priority == (*best)->priority && j->deadline < (*best)->deadline)))
             best = at;
     }
     if (!best)
@@ -255,12 +251,20 @@ void jobs_close(struct server *s)
 
 /* ---- jobs -------------------------------------------------------------------------------- */
 
-struct job *job_new(struct server *s, enum job_kind kind, struct peer *peer, struct served *model)
+struct job *job_new(struct server *s, enum job_kind kind, struct peer *peer, struct served *model,
+                    const struct infer *r)
 {
+    static const double patience = 600e6; /* microseconds, of a job that has no timeout */
     struct job *j = calloc(1, sizeof *j);
-    if (!j)
+    if (!j) {
+        refuse_request(model, peer, 503, 1, "no memory; fix: try again later");
         return NULL;
+    }
     *j = (struct job){.kind = kind, .server = s, .peer = peer, .model = model, .began = now_us()};
+    j->deadline = j->began + (int64_t)(r && r->timeout > 0 ? r->timeout : patience);
+    j->priority = r ? r->priority : 1;
+    if (r)
+        strcpy(j->id, r->id);
     j->sample = unroll_sample_config_default();
     peer_keep(peer);
     served_keep(model);
@@ -269,8 +273,6 @@ struct job *job_new(struct server *s, enum job_kind kind, struct peer *peer, str
 
 void job_free(struct server *s, struct job *j)
 {
-    for (size_t i = 0; i < j->count; i++) free(j->texts[i]);
-    free(j->texts);
     buffer_free(&j->input);
     buffer_free(&j->text);
     peer_release(j->peer);
@@ -359,12 +361,11 @@ static void answer_error(struct job *j)
 static void answer_tensors(struct job *j)
 {
     struct infer_answer a;
-    char *text = j->text.bytes;
     infer_begin(&a, j->model->name, j->model->version, j->id);
     if (is_prediction(j))
-        infer_add_texts(&a, "predictions", j->binary, j->texts, j->count);
+        infer_add_texts(&a, "predictions", j->binary, j->text.bytes, j->count);
     else
-        infer_add_texts(&a, "text", j->binary, &text, 1);
+        infer_add_texts(&a, "text", j->binary, j->text.bytes, 1);
     respond_infer(j->peer, &a);
 }
 
@@ -388,7 +389,7 @@ static void answer(struct server *s, struct job *j)
         j->text.count--;
         send_events(s->jobs, j);
         peer_end_events(j->peer);
-    } else if (j->generate) {
+    } else if (j->kind == JOB_GENERATE) {
         answer_generate(j);
     } else {
         answer_tensors(j);

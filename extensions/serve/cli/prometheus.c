@@ -1,4 +1,5 @@
 /* /metrics in the text format of Prometheus, version 0.0.4. */
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "extensions/serve/cli/serve.h"
@@ -32,15 +33,6 @@ static void labels(struct buffer *b, const struct served *m)
     buffer_print(b, ",version=\"%d\"", m->version);
 }
 
-static double value_of(const struct served *m, int i)
-{
-    const double values[] = {(double)m->requests,   (double)m->errors, (double)m->refused, (double)m->steps,
-                             (double)m->batches,    (double)m->misses, (double)m->expired, (double)m->predictions,
-                             (double)m->texts,      (double)m->used,   (double)m->slots,   m->cost[1],
-                             m->cost[BATCH] / BATCH,     m->job_seconds};
-    return values[i];
-}
-
 static void print_latency(const struct server *s, struct buffer *b)
 {
     head(b, "request_seconds", "histogram", "Time from the arrival of a request to its answer.");
@@ -51,10 +43,10 @@ static void print_latency(const struct server *s, struct buffer *b)
             sum += m->latency.bucket[i];
             buffer_print(b, "unroll_request_seconds_bucket");
             labels(b, m);
+            char le[16] = "+Inf";
             if (i < BUCKETS - 1)
-                buffer_print(b, ",le=\"%.6g\"} %llu\n", bound, (unsigned long long)sum);
-            else
-                buffer_print(b, ",le=\"+Inf\"} %llu\n", (unsigned long long)sum);
+                snprintf(le, sizeof le, "%.6g", bound);
+            buffer_print(b, ",le=\"%s\"} %llu\n", le, (unsigned long long)sum);
         }
         buffer_print(b, "unroll_request_seconds_sum");
         labels(b, m);
@@ -86,7 +78,11 @@ static void print_models(const struct server *s, struct buffer *b)
         for (const struct served *m = s->models; m; m = m->next) {
             buffer_print(b, "unroll_%s", lists[i][0]);
             labels(b, m);
-            buffer_print(b, "} %.15g\n", value_of(m, i));
+            const double values[] = {
+                (double)m->requests, (double)m->errors,  (double)m->refused,     (double)m->steps, (double)m->batches,
+                (double)m->misses,   (double)m->expired, (double)m->predictions, (double)m->texts, (double)m->used,
+                (double)m->slots,    m->cost[1],         m->cost[BATCH] / BATCH, m->job_seconds};
+            buffer_print(b, "} %.15g\n", values[i]);
         }
     }
 }

@@ -6,12 +6,8 @@
 
 #include "extensions/serve/cli/serve.h"
 
-static const int64_t patience = 600 * (int64_t)1000000; /* the deadline of a job that has none */
-
-static void add_job(struct server *s, struct job *j, double timeout, int priority)
+static void add_job(struct server *s, struct job *j)
 {
-    j->deadline = j->began + (timeout > 0 ? (int64_t)timeout : patience);
-    j->priority = priority > 0 ? priority - 1 : 1;
     if (!j->input.failed && jobs_add(s, j))
         return;
     refuse_request(j->model, j->peer, 503, 1, "too many predictions and texts are waiting; fix: try again later");
@@ -121,8 +117,9 @@ static bool make_input(const struct infer *r, struct job *j, char *error)
     if (j->kind == JOB_ROWS)
         return make_rows(r, &j->input, error);
     if (r->inputs != 1 || !read_element(r, r->input->name, &sound) || !sound.bytes) {
-        snprintf(error, INFER_ERROR, "the model reads a sound; fix: one input of shape [1], datatype BYTES, with the "
-                                     "bytes of a wav file as binary data");
+        snprintf(error, INFER_ERROR,
+                 "the model reads a sound; fix: one input of shape [1], datatype BYTES, with the "
+                 "bytes of a wav file as binary data");
         return false;
     }
     buffer_add(&j->input, sound.text, sound.bytes);
@@ -132,15 +129,13 @@ static bool make_input(const struct infer *r, struct job *j, char *error)
 void infer_rows(struct server *s, struct peer *peer, struct served *m, const struct infer *r)
 {
     char error[INFER_ERROR] = "";
-    struct job *j = job_new(s, m->rate ? JOB_SOUND : JOB_ROWS, peer, m);
+    struct job *j = job_new(s, m->rate ? JOB_SOUND : JOB_ROWS, peer, m, r);
     if (j && make_input(r, j, error)) {
-        snprintf(j->id, sizeof j->id, "%s", r->id);
-        add_job(s, j, r->timeout, r->priority);
-        return;
-    }
-    refuse_request(m, peer, j ? 400 : 503, !j, "%s", j ? error : "no memory; fix: try again later");
-    if (j)
+        add_job(s, j);
+    } else if (j) {
+        refuse_request(m, peer, 400, 0, "%s", error);
         job_free(s, j);
+    }
 }
 
 /* ---- texts ------------------------------------------------------------------------------- */
@@ -172,14 +167,13 @@ static bool read_sampling(const json_t *p, unroll_sample_config *c, char *error)
     return true;
 }
 
-static void add_text(struct server *s, struct job *j, const char *prompt, size_t bytes, const json_t *parameters,
-                     double timeout, int priority)
+static void add_text(struct server *s, struct job *j, const char *prompt, size_t bytes, const json_t *parameters)
 {
     char error[INFER_ERROR];
     buffer_add(&j->input, prompt, bytes);
     buffer_add(&j->input, "", 1);
     if (read_sampling(parameters, &j->sample, error)) {
-        add_job(s, j, timeout, priority);
+        add_job(s, j);
         return;
     }
     refuse_request(j->model, j->peer, 400, 0, "%s", error);
@@ -196,8 +190,7 @@ static void infer_text_steps(struct server *s, struct peer *peer, struct served 
     const bool fits = text->bytes && text->bytes <= MOST;
     if (!fits || read_as_file(m, "text", text->text, text->bytes, &data) != UNROLL_OK) {
         refuse_request(m, peer, 400, 0, "%s",
-                       fits ? unroll_last_error()
-                            : "the text has no bytes, or more than 65536; fix: send it in parts");
+                       fits ? unroll_last_error() : "the text has no bytes, or more than 65536; fix: send it in parts");
         return;
     }
     const size_t count = unroll_dataset_tokens(data, 0, 0, NULL);
@@ -233,24 +226,21 @@ void infer_text(struct server *s, struct peer *peer, struct served *m, const str
             "output 'text' or 'logits'");
         return;
     }
-    struct job *j = job_new(s, JOB_TEXT, peer, m);
-    if (!j) {
-        refuse_request(m, peer, 503, 1, "no memory; fix: try again later");
-        return;
+    struct job *j = job_new(s, JOB_TEXT, peer, m, r);
+    if (j) {
+        j->binary = binary;
+        add_text(s, j, text.text, text.bytes, r->parameters);
     }
-    j->binary = binary;
-    snprintf(j->id, sizeof j->id, "%s", r->id);
-    add_text(s, j, text.text, text.bytes, r->parameters, r->timeout, r->priority);
 }
 
 void generate(struct server *s, struct peer *peer, struct served *m, const struct request *request, bool events)
 {
     json_t *root = json_loadb(request->body, request->bytes, JSON_REJECT_DUPLICATES, NULL);
     const json_t *text = json_object_get(root, "text_input"), *inner = json_object_get(root, "parameters");
-    struct job *j = m->can_sample && json_is_string(text) ? job_new(s, events ? JOB_EVENTS : JOB_TEXT, peer, m) : NULL;
-    if (j) {
-        j->generate = true;
-        add_text(s, j, json_string_value(text), json_string_length(text), inner ? inner : root, 0, 0);
+    if (m->can_sample && json_is_string(text)) {
+        struct job *j = job_new(s, events ? JOB_EVENTS : JOB_GENERATE, peer, m, NULL);
+        if (j)
+            add_text(s, j, json_string_value(text), json_string_length(text), inner ? inner : root);
     } else {
         refuse_request(m, peer, 400, 0,
                        m->can_sample ? "the request has no \"text_input\"; fix: {\"text_input\": \"..\"}"

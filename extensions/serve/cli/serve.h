@@ -47,6 +47,8 @@ struct step {
     int64_t deadline;
     uint64_t order; /* of arrival, among equal deadlines */
     int priority, steps, done;
+    uint64_t number; /* of a frame's session */
+    enum frame_status status;
     const int32_t *tokens; /* [steps, token columns] */
     const float *inputs;   /* [steps, numbers] */
     float *outputs;        /* [steps, outputs] */
@@ -61,13 +63,9 @@ struct reply {
     struct reply *after; /* held until the standby has its states: .. */
     uint64_t position;   /* .. as many records, .. */
     int64_t held;        /* .. since this time */
-    bool frames;         /* of a WebSocket: record[steps] */
+    bool frames;         /* of a WebSocket */
     int count;
     uint32_t id;
-    struct frame_record {
-        uint64_t session;
-        uint32_t status;
-    } *record;
     char request[INFER_ID];
     bool binary;
     int64_t deadline;
@@ -89,11 +87,11 @@ struct served {
     bool retired;                                    /* another version took its place */
     unroll_model *model;                             /* of predictions and texts, one at a time */
     bool can_sample, can_predict;
-    int rate; /* samples a second of the sounds that it predicts; 0: it reads rows */
-    bool busy; /* runs a job; under the lock of jobs, as `rests` */
-    int64_t rests; /* runs no job before this time */
+    int rate;           /* samples a second of the sounds that it predicts; 0: it reads rows */
+    bool busy;          /* runs a job; under the lock of jobs, as `rests` */
+    int64_t rests;      /* runs no job before this time */
     double job_seconds; /* of a processor for predictions and texts */
-    json_t *schema; /* NULL: none */
+    json_t *schema;     /* NULL: none */
     void *memory;
     unroll_stream_pool *pool; /* NULL: it cannot be streamed */
     int tokens, inputs, outputs, slots;
@@ -105,9 +103,10 @@ struct served {
     struct session *session;                /* [slots] */
     struct session *idle, *newest, *oldest; /* free ones by `chain`; others by use */
     size_t buckets, state_bytes;
-    int used, kept;        /* sessions */
-    unsigned char *before; /* [slots, state_bytes] states before counted steps; NULL: there were none */
-    uint64_t fingerprint;  /* of the name and of outputs: equal for models whose sessions can move */
+    int used, kept;                      /* sessions */
+    float *batch_inputs, *batch_outputs; /* [BATCH, inputs], [BATCH, outputs] */
+    unsigned char *before;               /* [slots, state_bytes] states before counted steps; NULL: there were none */
+    uint64_t fingerprint;                /* of the name and of outputs: equal for models whose sessions can move */
     struct heap queue[PRIORITIES];
     struct histogram latency;
     uint64_t steps, batches, misses, requests, errors, refused, expired, predictions, texts;
@@ -184,7 +183,7 @@ void measure_cost(struct served *);
 
 /* ---- predictions and texts: jobs.c ---- */
 
-enum job_kind { JOB_ROWS, JOB_SOUND, JOB_TEXT, JOB_EVENTS };
+enum job_kind { JOB_ROWS, JOB_SOUND, JOB_TEXT, JOB_GENERATE, JOB_EVENTS }; /* the last two: Triton's generate */
 
 struct job {
     struct job *next, *next_event;
@@ -195,15 +194,14 @@ struct job {
     int priority;
     int64_t began, deadline;
     char id[INFER_ID];
-    bool binary, generate; /* generate: an answer of Triton's generate extension */
-    struct buffer input;   /* rows as JSON lines, a file of a sound, or a prompt */
+    bool binary;
+    struct buffer input; /* rows as JSON lines, a file of a sound, or a prompt */
     unroll_sample_config sample;
     /* results */
-    double seconds; /* of a processor */
-    char **texts;
-    size_t count, room;
-    struct buffer text;
-    size_t sent; /* bytes of text that have become events */
+    double seconds;     /* of a processor */
+    struct buffer text; /* or predictions, each with a zero at its end */
+    size_t count;       /* of predictions */
+    size_t sent;        /* bytes of text that have become events */
     char error[1024];
     unroll_status status;
     atomic_bool stopped; /* the peer is gone */
@@ -213,7 +211,8 @@ unroll_status jobs_open(struct server *);
 /* Reads --cpus and pins this thread. */
 unroll_status pin_threads(struct server *, const char *list);
 void jobs_close(struct server *);
-struct job *job_new(struct server *, enum job_kind, struct peer *, struct served *);
+/* infer: whose id, priority and timeout count; NULL: none. NULL: no memory, and the request is refused. */
+struct job *job_new(struct server *, enum job_kind, struct peer *, struct served *, const struct infer *);
 void job_free(struct server *, struct job *);
 /* false: the queue is full, and the job is the caller's. */
 bool jobs_add(struct server *, struct job *);

@@ -167,19 +167,18 @@ void served_release(struct server *s, struct served *m)
 
 /* ---- description ------------------------------------------------------------------------- */
 
-static void describe_tensor(struct buffer *b, bool *first, const char *name, const char *type, int width)
+static void describe_tensor(struct buffer *b, const char *name, const char *type, int width)
 {
-    buffer_print(b, "%s{\"name\":", *first ? "" : ",");
+    buffer_print(b, "%s{\"name\":", b->bytes[b->count - 1] == '[' ? "" : ",");
     buffer_json(b, name);
     buffer_print(b, ",\"datatype\":\"%s\",\"shape\":[-1", type);
     if (width)
         buffer_print(b, ",%d", width);
     buffer_print(b, "]}");
-    *first = false;
 }
 
 /* The columns of the data; targets may be missing, but those of forecasts are read, too. */
-static void describe_columns(const struct served *m, struct buffer *b, bool *first)
+static void describe_columns(const struct served *m, struct buffer *b)
 {
     const json_t *columns = json_object_get(json_object_get(m->schema, "data"), "columns"), *column;
     size_t i;
@@ -189,7 +188,7 @@ static void describe_columns(const struct served *m, struct buffer *b, bool *fir
         const char *name = json_string_value(json_object_get(column, "name"));
         if (name && !(json_is_true(json_object_get(column, "target")) &&
                       !json_is_true(json_object_get(json_object_get(m->schema, "data"), "rows_are_steps"))))
-            describe_tensor(b, first, name, type && strcmp(type, "numbers") == 0 && !m->rate ? "FP64" : "BYTES", 0);
+            describe_tensor(b, name, type && strcmp(type, "numbers") == 0 && !m->rate ? "FP64" : "BYTES", 0);
     }
 }
 
@@ -201,26 +200,24 @@ static const char *task_of(const struct served *m)
 
 void served_describe(const struct served *m, struct buffer *b)
 {
-    bool first = true;
     buffer_print(b, "{\"name\":");
     buffer_json(b, m->name);
     buffer_print(b, ",\"versions\":[\"%d\"],\"platform\":\"unroll\",\"inputs\":[", m->version);
     if (m->can_predict)
-        describe_columns(m, b, &first);
+        describe_columns(m, b);
     if (m->pool && m->tokens)
-        describe_tensor(b, &first, "tokens", "INT32", m->tokens > 1 ? m->tokens : 0);
+        describe_tensor(b, "tokens", "INT32", m->tokens > 1 ? m->tokens : 0);
     if (m->pool && m->inputs)
-        describe_tensor(b, &first, "input", "FP32", m->inputs);
+        describe_tensor(b, "input", "FP32", m->inputs);
     if (m->can_sample)
-        describe_tensor(b, &first, "text", "BYTES", 0);
+        describe_tensor(b, "text", "BYTES", 0);
     buffer_print(b, "],\"outputs\":[");
-    first = true;
     if (m->can_predict)
-        describe_tensor(b, &first, "predictions", "BYTES", 0);
+        describe_tensor(b, "predictions", "BYTES", 0);
     if (m->pool)
-        describe_tensor(b, &first, m->output, "FP32", m->outputs);
+        describe_tensor(b, m->output, "FP32", m->outputs);
     if (m->can_sample)
-        describe_tensor(b, &first, "text", "BYTES", 0);
+        describe_tensor(b, "text", "BYTES", 0);
     buffer_print(b, "],\"parameters\":{\"task\":\"%s\",\"sessions\":%d,\"sessions_in_use\":%d,\"sample_rate\":%d}}",
                  task_of(m), m->slots, m->used, m->rate);
 }

@@ -13,8 +13,19 @@ static const unsigned char page[] = {
 #include "page.inc"
 };
 
-void print_error(struct buffer *b, const char *text)
+enum { MOST_ERROR = 1400 };
+
+/* Data of a request have no name: the path that read_as_file gave them is left out. */
+void print_error(struct buffer *b, const char *error)
 {
+    static const char path[] = "/proc/self/fd/", name[] = "request";
+    char text[MOST_ERROR], *at;
+    snprintf(text, sizeof text, "%s", error);
+    while ((at = strstr(text, path)) != NULL) {
+        const char *rest = at + sizeof path - 1 + strspn(at + sizeof path - 1, "0123456789");
+        memcpy(at, name, sizeof name - 1);
+        memmove(at + sizeof name - 1, rest, strlen(rest) + 1);
+    }
     buffer_print(b, "{\"error\":");
     buffer_json(b, text);
     buffer_add(b, "}", 1);
@@ -22,7 +33,7 @@ void print_error(struct buffer *b, const char *text)
 
 void refuse_request(struct served *m, struct peer *peer, int status, int retry, const char *format, ...)
 {
-    char text[1400];
+    char text[MOST_ERROR];
     struct buffer b = {0};
     va_list list;
     va_start(list, format);
@@ -134,13 +145,6 @@ static void infer(struct server *s, struct peer *peer, struct served *m, const s
     infer_free(&r);
 }
 
-static void describe(const struct served *m, struct peer *peer)
-{
-    struct buffer b = {0};
-    served_describe(m, &b);
-    respond_json(peer, &b);
-}
-
 /* "M", "M/versions/V", each with a rest such as "infer": cut into name, version and the rest. */
 static const char *cut_path(char *path, const char **version)
 {
@@ -165,13 +169,16 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
     const char *version, *rest = cut_path(path, &version);
     struct served *m = served_find(s, path, version);
     if (!m) {
-        refuse_request(NULL, peer, 404, 0, "there is no model '%.64s'%s%.16s; fix: POST /v2/repository/index lists them",
-                       path, version ? " of version " : "", version ? version : "");
+        refuse_request(NULL, peer, 404, 0,
+                       "there is no model '%.64s'%s%.16s; fix: POST /v2/repository/index lists them", path,
+                       version ? " of version " : "", version ? version : "");
         return;
     }
-    if (!request->post && !*rest)
-        describe(m, peer);
-    else if (!request->post && strcmp(rest, "ready") == 0)
+    if (!request->post && !*rest) {
+        struct buffer b = {0};
+        served_describe(m, &b);
+        respond_json(peer, &b);
+    } else if (!request->post && strcmp(rest, "ready") == 0)
         peer_respond(peer, 200, "application/json", "", 0, 0);
     else if (request->post && *s->stops)
         refuse_request(NULL, peer, 503, 5, "the server is shutting down; fix: use another server");
@@ -183,6 +190,8 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
         refuse_request(NULL, peer, 404, 0,
                        "there is no '%.64s' of a model; fix: use infer, generate, generate_stream or ready", rest);
 }
+
+static const char models[] = "/v2/models/";
 
 /* ---- all paths ---------------------------------------------------------------------------- */
 
@@ -207,7 +216,6 @@ static void print_metrics(const struct server *s, struct peer *peer)
 static void on_request(void *arg, struct peer *peer, const struct request *request)
 {
     struct server *s = arg;
-    static const char models[] = "/v2/models/";
     char path[WIRE_PATH];
     memcpy(path, request->path, sizeof path);
     if (strncmp(path, models, sizeof models - 1) == 0)
@@ -225,14 +233,14 @@ static void on_request(void *arg, struct peer *peer, const struct request *reque
     else if (strcmp(path, "/v2/health/ready") == 0)
         refuse_request(NULL, peer, 503, 5, "the server is shutting down");
     else
-        refuse_request(NULL, peer, 404, 0, "there is nothing at '%.100s'; fix: /v2, /v2/models/MODEL, /metrics or /", path);
+        refuse_request(NULL, peer, 404, 0, "there is nothing at '%.100s'; fix: /v2, /v2/models/MODEL, /metrics or /",
+                       path);
 }
 
 /* A WebSocket is of one version of a model: /v2/models/M/stream. */
 static bool on_open(void *arg, struct peer *peer, const char *given, void **context)
 {
     struct server *s = arg;
-    static const char models[] = "/v2/models/";
     char path[WIRE_PATH];
     const char *version;
     (void)peer;
@@ -281,4 +289,5 @@ static void on_tick(void *arg)
     flush_log(s);
 }
 
-const struct wire_handlers service_handlers = {on_request, on_open, on_message, on_close, on_linked, on_answered, on_tick, NULL};
+const struct wire_handlers service_handlers = {on_request, on_open,     on_message, on_close,
+                                               on_linked,  on_answered, on_tick,    NULL};

@@ -12,11 +12,13 @@ unroll_status sessions_open(struct served *m)
     m->state_bytes = unroll_stream_pool_state_bytes(m->pool);
     m->table = calloc(m->buckets, sizeof *m->table);
     m->session = calloc((size_t)m->slots, sizeof *m->session);
-    bool whole = m->table && m->session;
+    m->batch_inputs = calloc(BATCH, (size_t)(m->inputs + m->outputs) * sizeof *m->batch_inputs);
+    bool whole = m->table && m->session && m->batch_inputs;
     for (int i = 0; i < PRIORITIES; i++)
         whole &= (m->queue[i].step = calloc((size_t)m->slots, sizeof *m->queue[i].step)) != NULL;
     if (!whole)
         return complain(UNROLL_RESOURCE, "no memory for %d sessions; fix: use a smaller --sessions", m->slots);
+    m->batch_outputs = m->batch_inputs + BATCH * (size_t)m->inputs;
     for (int i = m->slots; i-- > 0;) {
         m->session[i].slot = i;
         m->session[i].chain = m->idle;
@@ -29,6 +31,7 @@ void sessions_close(struct served *m)
 {
     free(m->table);
     free(m->session);
+    free(m->batch_inputs);
     free(m->before);
 }
 

@@ -1,12 +1,11 @@
 /* A second server with a copy of all sessions. After each step its session's state goes there over a WebSocket, and the
  * answer is held until the other server has it: what a client has received is never lost with this server. A message
- * has records { u64 fingerprint of the model; u32 number of the step; u8 flags; u8 bytes of the key; u16 zero; u32
- * bytes of the state; key; state }, little-endian. Its answer is { u64 number of its records; u64 fingerprint that was
- * refused, or 0 }. */
+ * has records (inference.h), its answer { u64 number of records; u64 fingerprint that was refused, or 0 }. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "cli/show/console.h"
 #include "extensions/serve/cli/serve.h"
@@ -43,10 +42,10 @@ static void add_record(struct standby *b, const struct served *m, const struct s
     uint8_t *to = (uint8_t *)buffer_extend(&b->out, count);
     if (!to)
         return;
-    put_u64(to, m->fingerprint);
-    put_u32(to + 8, s->number);
-    put_u32(to + 12, (ends ? FRAME_END : 0) | (uint32_t)key << 8);
-    put_u32(to + 16, (uint32_t)m->state_bytes);
+    put_number(to, m->fingerprint, 8);
+    put_number(to + 8, s->number, 4);
+    put_number(to + 12, (ends ? FRAME_END : 0) | (uint32_t)key << 8, 4);
+    put_number(to + 16, (uint32_t)m->state_bytes, 4);
     memcpy(to + RECORD_HEAD, s->key, key);
     if (unroll_stream_pool_save(m->pool, s->slot, to + RECORD_HEAD + key, m->state_bytes) != UNROLL_OK)
         b->out.failed = true;
@@ -138,11 +137,11 @@ void standby_lost(struct server *s)
 void standby_acknowledged(struct server *s, const uint8_t *bytes, size_t count)
 {
     struct standby *b = s->standby;
-    if (count != ANSWER || get_u64(bytes) > b->added - b->acknowledged) {
+    if (count != ANSWER || get_number(bytes, 8) > b->added - b->acknowledged) {
         peer_drop(b->peer);
         return;
     }
-    const uint64_t refused = get_u64(bytes + 8);
+    const uint64_t refused = get_number(bytes + 8, 8);
     for (const struct served *m = s->models; m && refused && refused != b->refused; m = m->next)
         if (m->fingerprint == refused)
             say_always(
@@ -150,7 +149,7 @@ void standby_acknowledged(struct server *s, const uint8_t *bytes, size_t count)
                 "--sessions",
                 m->name);
     b->refused = refused ? refused : b->refused;
-    b->acknowledged += get_u64(bytes);
+    b->acknowledged += get_number(bytes, 8);
     release(s, b->acknowledged);
 }
 
@@ -290,7 +289,7 @@ void standby_take(struct server *s, struct peer *peer, const uint8_t *bytes, siz
     uint8_t *to = peer_message(peer, ANSWER);
     if (!to)
         return;
-    put_u64(to, records);
-    put_u64(to + 8, refused);
+    put_number(to, records, 8);
+    put_number(to + 8, refused, 8);
     peer_send_message(peer);
 }

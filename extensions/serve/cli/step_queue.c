@@ -1,22 +1,16 @@
 /* The order of steps: within a priority the earliest deadline first, and each priority has a share of the slots even if
  * higher ones always have work. A batch has steps of one model. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/show/console.h"
+#include "cli/show/stopwatch.h"
 #include "extensions/serve/cli/serve.h"
 
 static const int shares[PRIORITIES] = {8 * BATCH, 4 * BATCH, 2 * BATCH, BATCH};
 
-int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+int64_t now_us(void) { return (int64_t)(1e6 * seconds_now()); }
 
 /* ---- heaps ------------------------------------------------------------------------------ */
 
@@ -136,10 +130,10 @@ static void step_ends(struct server *s, struct served *m, struct step *step)
         reply_done(s, step->reply);
 }
 
-static void run_batch(struct server *s, struct served *m, struct step *const batch[], int n, float *scratch)
+static void run_batch(struct server *s, struct served *m, struct step *const batch[], int n)
 {
     int32_t slots[BATCH], tokens[BATCH * UNROLL_INPUTS_MAX];
-    float *inputs = scratch, *outputs = scratch + (size_t)BATCH * (size_t)m->inputs;
+    float *inputs = m->batch_inputs, *outputs = m->batch_outputs;
     const size_t of_tokens = (size_t)m->tokens, of_inputs = (size_t)m->inputs, of_outputs = (size_t)m->outputs;
     for (int i = 0; i < n; i++) {
         const struct step *step = batch[i];
@@ -169,19 +163,6 @@ static void run_batch(struct server *s, struct served *m, struct step *const bat
     }
 }
 
-static float *scratch_of(const struct served *m)
-{
-    static float *scratch;
-    static size_t room;
-    const size_t wanted = BATCH * ((size_t)m->inputs + (size_t)m->outputs);
-    if (wanted > room) {
-        free(scratch);
-        scratch = malloc(wanted * sizeof *scratch);
-        room = scratch ? wanted : 0;
-    }
-    return scratch;
-}
-
 /* Each model may run its share of the time that has passed, and saves up a little. */
 static void grant_shares(struct server *s, int64_t now)
 {
@@ -201,13 +182,12 @@ void queue_run(struct server *s, int64_t microseconds)
     grant_shares(s, begin);
     while (s->waiting) {
         struct served *m = choose(s, &priority);
-        float *scratch = m ? scratch_of(m) : NULL;
-        if (!scratch) {
+        if (!m) {
             usleep(PAUSE);
             break;
         }
         served_keep(m);
-        run_batch(s, m, batch, gather(s, m, priority, batch), scratch);
+        run_batch(s, m, batch, gather(s, m, priority, batch));
         served_release(s, m);
         if (now_us() - begin > microseconds)
             break;
@@ -221,17 +201,16 @@ void queue_run(struct server *s, int64_t microseconds)
 
 /* ---- costs ------------------------------------------------------------------------------- */
 
-static double cost_of(const struct served *m, int n, const int32_t *slots, const int32_t *tokens, const float *inputs,
-                      float *outputs)
+/* Of a step of n slots, in seconds. */
+static double cost_of(const struct served *m, int n, const int32_t *slots, const int32_t *tokens)
 {
     enum { TRIES = 20 };
     double best = INFINITY;
     for (int i = 0; i < TRIES; i++) {
-        struct timespec a, b;
-        clock_gettime(CLOCK_MONOTONIC, &a);
-        unroll_stream_pool_step(m->pool, n, slots, m->tokens ? tokens : NULL, m->inputs ? inputs : NULL, outputs);
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        best = fmin(best, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+        const double begin = seconds_now();
+        unroll_stream_pool_step(m->pool, n, slots, m->tokens ? tokens : NULL, m->inputs ? m->batch_inputs : NULL,
+                                m->batch_outputs);
+        best = fmin(best, seconds_now() - begin);
     }
     return best;
 }
@@ -246,23 +225,15 @@ static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t count)
 /* Also hashes the outputs of one slot after some steps. */
 void measure_cost(struct served *m)
 {
-    const size_t wide = (size_t)m->inputs + UNROLL_INPUTS_MAX;
-    int32_t slots[BATCH], *tokens = calloc(BATCH * wide, sizeof *tokens);
-    float *inputs = calloc(BATCH * wide, sizeof *inputs),
-          *outputs = calloc(BATCH * (size_t)m->outputs, sizeof *outputs);
+    int32_t slots[BATCH], tokens[BATCH * UNROLL_INPUTS_MAX];
     for (int i = 0; i < BATCH; i++) slots[i] = i;
-    for (size_t i = 0; tokens && inputs && i < BATCH * wide; i++) {
-        tokens[i] = m->tokens ? (int32_t)i % m->symbols[i % (size_t)m->tokens] : 0;
-        inputs[i] = 0.25F * (float)(i % 7) - 0.75F;
-    }
+    for (int i = 0; i < BATCH * m->tokens; i++) tokens[i] = i % m->symbols[i % m->tokens];
+    for (int i = 0; i < BATCH * m->inputs; i++) m->batch_inputs[i] = 0.25F * (float)(i % 7) - 0.75F;
     m->fingerprint = add_bytes(0xcbf29ce484222325u, m->name, strlen(m->name));
-    for (int n = 1; n <= BATCH && tokens && inputs && outputs; n++) {
-        m->cost[n] = n <= m->slots ? cost_of(m, n, slots, tokens, inputs, outputs) : m->cost[n - 1] * n / (n - 1);
+    for (int n = 1; n <= BATCH; n++) {
+        m->cost[n] = n <= m->slots ? cost_of(m, n, slots, tokens) : m->cost[n - 1] * n / (n - 1);
         if (n == 1)
-            m->fingerprint = add_bytes(m->fingerprint, outputs, (size_t)m->outputs * sizeof *outputs);
+            m->fingerprint = add_bytes(m->fingerprint, m->batch_outputs, (size_t)m->outputs * sizeof(float));
     }
     unroll_stream_pool_reset(m->pool, -1);
-    free(tokens);
-    free(inputs);
-    free(outputs);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "extensions/serve/cli/serve.h"
 
 /* ---- replies ---------------------------------------------------------------------------- */
@@ -13,14 +14,12 @@
 static struct reply *reply_new(struct peer *peer, struct served *m, size_t count, size_t tokens, size_t inputs,
                                size_t outputs)
 {
-    const size_t of_steps = count * sizeof(struct step), of_records = count * sizeof(struct frame_record);
-    struct reply *r = malloc(sizeof *r + of_steps + of_records + 4 * (tokens + inputs + outputs));
+    struct reply *r = malloc(sizeof *r + count * sizeof *r->step + 4 * (tokens + inputs + outputs));
     if (!r)
         return NULL;
     *r = (struct reply){.peer = peer, .model = m, .count = (int)count, .began = now_us()};
     r->step = (struct step *)(void *)(r + 1);
-    r->record = (struct frame_record *)(void *)(r->step + count);
-    r->outputs = (float *)(void *)(r->record + count);
+    r->outputs = (float *)(void *)(r->step + count);
     r->inputs = r->outputs + outputs;
     r->tokens = (int32_t *)(void *)(r->inputs + inputs);
     peer_keep(peer);
@@ -41,13 +40,13 @@ static void answer_frames(const struct reply *r)
     uint8_t *to = peer_message(r->peer, FRAME_HEAD + (size_t)r->count * record);
     if (!to)
         return;
-    put_u32(to, r->id);
-    put_u32(to + 4, (uint32_t)(now_us() - r->began));
+    put_number(to, r->id, 4);
+    put_number(to + 4, (uint32_t)(now_us() - r->began), 4);
     for (int i = 0; i < r->count; i++) {
         uint8_t *at = to + FRAME_HEAD + (size_t)i * record;
-        put_u64(at, r->record[i].session);
-        put_u32(at + 8, r->record[i].status);
-        put_u32(at + 12, 0);
+        put_number(at, r->step[i].number, 8);
+        put_number(at + 8, r->step[i].status, 4);
+        put_number(at + 12, 0, 4);
         memcpy(at + FRAME_RECORD, r->outputs + (size_t)i * width, 4 * width);
     }
     peer_send_message(r->peer);
@@ -129,15 +128,14 @@ static bool fill(const struct served *m, const struct infer *request, struct rep
            (!inputs || infer_floats(inputs, r->inputs, error));
 }
 
-static int priority_of(int given) { return given > 0 ? given - 1 : 1; }
-
 /* Why a step of a request cannot run. */
 static void refuse_step(struct peer *peer, struct served *m, enum frame_status why, const char *key, int retry)
 {
     if (why == FRAME_UNKNOWN)
         refuse_request(m, peer, 404, 0, "there is no session '%s'; fix: sequence_start in its first request", key);
     else if (why == FRAME_DUPLICATE)
-        refuse_request(m, peer, 409, 0, "the session '%s' has begun already; fix: end it first, or use another id", key);
+        refuse_request(m, peer, 409, 0, "the session '%s' has begun already; fix: end it first, or use another id",
+                       key);
     else if (why == FRAME_ORDER)
         refuse_request(m, peer, 409, 0,
                        "sequence_step does not follow the steps of the session '%s'; fix: count from 1, and wait for "
@@ -201,8 +199,8 @@ void infer_steps(struct server *s, struct peer *peer, struct served *m, const st
         return;
     }
     if (!infer_wants(request, m->output, &binary)) {
-        refuse_request(m, peer, 400, 0, "the model has no output '%s'; fix: its output is '%s'", request->output[0].name,
-                       m->output);
+        refuse_request(m, peer, 400, 0, "the model has no output '%s'; fix: its output is '%s'",
+                       request->output[0].name, m->output);
         return;
     }
     if (steps > MOST / (m->outputs + m->inputs + m->tokens)) {
@@ -222,7 +220,7 @@ void infer_steps(struct server *s, struct peer *peer, struct served *m, const st
     r->deadline = r->began + (request->timeout > 0 ? (int64_t)request->timeout : s->deadline * steps);
     *r->step = (struct step){.reply = r,
                              .deadline = r->deadline,
-                             .priority = priority_of(request->priority),
+                             .priority = request->priority,
                              .steps = (int)steps,
                              .tokens = r->tokens,
                              .inputs = r->inputs,
@@ -255,7 +253,7 @@ static bool take_values(const struct served *m, const uint8_t *from, int32_t *to
 }
 
 /* The status of a frame; FRAME_OK: its step waits in the queue. */
-static uint32_t take_frame(struct server *s, struct served *m, const struct frame *f, struct step *step)
+static enum frame_status take_frame(struct server *s, struct served *m, const struct frame *f, struct step *step)
 {
     struct turn t = {.start = f->flags & FRAME_START, .end = f->flags & FRAME_END, .number = f->number};
     int retry;
@@ -275,23 +273,25 @@ void take_frames(struct server *s, struct peer *peer, struct served *m, const ui
     if (!r)
         return;
     r->frames = true;
-    r->id = count >= FRAME_HEAD ? get_u32(bytes) : 0;
-    const uint32_t own = count >= FRAME_HEAD ? get_u32(bytes + 4) : 0;
+    r->id = count >= FRAME_HEAD ? (uint32_t)get_number(bytes, 4) : 0;
+    const uint32_t own = count >= FRAME_HEAD ? (uint32_t)get_number(bytes + 4, 4) : 0;
     r->deadline = r->began + (own ? own : s->deadline);
     r->pending = 1; /* nothing is finished before all are in the queue */
     memset(r->outputs, 0, n * outputs * sizeof *r->outputs);
     for (size_t i = 0; i < n; i++) {
         const struct frame f = frame_at(bytes, i, of_values);
-        r->step[i] = (struct step){.reply = r,
-                                   .deadline = r->deadline,
-                                   .steps = 1,
-                                   .tokens = r->tokens + i * tokens,
-                                   .inputs = r->inputs + i * inputs,
-                                   .outputs = r->outputs + i * outputs};
-        r->record[i] = (struct frame_record){f.session, take_frame(s, m, &f, &r->step[i])};
-        r->pending += r->record[i].status == FRAME_OK;
-        m->refused += r->record[i].status == FRAME_LATE || r->record[i].status == FRAME_FULL;
-        m->errors += r->record[i].status != FRAME_OK;
+        struct step *step = &r->step[i];
+        *step = (struct step){.reply = r,
+                              .number = f.session,
+                              .deadline = r->deadline,
+                              .steps = 1,
+                              .tokens = r->tokens + i * tokens,
+                              .inputs = r->inputs + i * inputs,
+                              .outputs = r->outputs + i * outputs};
+        step->status = take_frame(s, m, &f, step);
+        r->pending += step->status == FRAME_OK;
+        m->refused += step->status == FRAME_LATE || step->status == FRAME_FULL;
+        m->errors += step->status != FRAME_OK;
     }
     m->errors += frames < 0;
     if (--r->pending == 0)

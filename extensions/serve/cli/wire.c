@@ -87,11 +87,15 @@ void peer_drop(struct peer *p)
 
 static double seconds_of(const struct peer *p) { return 1e-6 * (double)(lws_now_usecs() - p->began); }
 
-static struct out *out_new(size_t count, enum lws_write_protocol how)
+/* bytes NULL: they are filled in later. */
+static struct out *out_new(const void *bytes, size_t count, enum lws_write_protocol how)
 {
     struct out *o = malloc(sizeof *o + LWS_PRE + count);
-    if (o)
-        *o = (struct out){.count = count, .how = how};
+    if (!o)
+        return NULL;
+    *o = (struct out){.count = count, .how = how};
+    if (bytes)
+        memcpy(o->bytes + LWS_PRE, bytes, count);
     return o;
 }
 
@@ -116,25 +120,18 @@ static void put(struct peer *p, struct out *o)
 
 static const char *reason_of(int status)
 {
-    static const struct {
-        int status;
-        const char *reason;
-    } list[] = {{200, "OK"},
-                {400, "Bad Request"},
-                {401, "Unauthorized"},
-                {404, "Not Found"},
-                {405, "Method Not Allowed"},
-                {409, "Conflict"},
-                {411, "Length Required"},
-                {413, "Content Too Large"},
-                {415, "Unsupported Media Type"},
-                {500, "Internal Server Error"},
-                {501, "Not Implemented"},
-                {503, "Service Unavailable"}};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i].status == status)
-            return list[i].reason;
-    return "Error";
+    switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 409: return "Conflict";
+    case 411: return "Length Required";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    default: return "Service Unavailable"; /* 503 */
+    }
 }
 
 static void answered(const struct peer *p, int status)
@@ -149,7 +146,7 @@ static void respond(struct peer *p, int status, const char *type, const char *mo
                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
                          "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n\r\n",
                          status, reason_of(status), type, bytes, more);
-    struct out *o = out_new((size_t)count + bytes, LWS_WRITE_HTTP_FINAL);
+    struct out *o = out_new(NULL, (size_t)count + bytes, LWS_WRITE_HTTP_FINAL);
     if (o) {
         memcpy(o->bytes + LWS_PRE, head, (size_t)count);
         if (bytes)
@@ -183,15 +180,12 @@ void peer_begin_events(struct peer *p)
 {
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
                                "Connection: close\r\n\r\n";
-    struct out *o = out_new(sizeof head - 1, LWS_WRITE_HTTP);
-    if (o)
-        memcpy(o->bytes + LWS_PRE, head, sizeof head - 1);
-    put(p, o);
+    put(p, out_new(head, sizeof head - 1, LWS_WRITE_HTTP));
 }
 
 void peer_event(struct peer *p, const char *data, size_t bytes)
 {
-    struct out *o = out_new(bytes + 8, LWS_WRITE_HTTP);
+    struct out *o = out_new(NULL, bytes + 8, LWS_WRITE_HTTP);
     if (o) {
         memcpy(o->bytes + LWS_PRE, "data: ", 6);
         memcpy(o->bytes + LWS_PRE + 6, data, bytes);
@@ -203,9 +197,8 @@ void peer_event(struct peer *p, const char *data, size_t bytes)
 void peer_end_events(struct peer *p)
 {
     static const char end[] = "data: [DONE]\n\n";
-    struct out *o = out_new(sizeof end - 1, LWS_WRITE_HTTP_FINAL);
+    struct out *o = out_new(end, sizeof end - 1, LWS_WRITE_HTTP_FINAL);
     if (o) {
-        memcpy(o->bytes + LWS_PRE, end, sizeof end - 1);
         o->last = true;
         p->websocket = false;
         p->expected = SIZE_MAX; /* closes after the last byte: its length is unknown */
@@ -217,7 +210,7 @@ void peer_end_events(struct peer *p)
 uint8_t *peer_message(struct peer *p, size_t bytes)
 {
     free(p->message);
-    p->message = peer_is_open(p) ? out_new(bytes, LWS_WRITE_BINARY) : NULL;
+    p->message = peer_is_open(p) ? out_new(NULL, bytes, LWS_WRITE_BINARY) : NULL;
     return p->message ? p->message->bytes + LWS_PRE : NULL;
 }
 
