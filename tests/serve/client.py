@@ -56,6 +56,12 @@ def write_sound(path, rate, tones, draw):
         file.writeframes(struct.pack(f"<{len(samples)}h", *map(int, samples)))
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 class Server:
     """unroll serve on a free port. `words`: models and options."""
     host = "127.0.0.1"

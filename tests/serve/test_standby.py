@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import ssl
 import struct
 import subprocess
@@ -15,7 +14,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import LIMIT, Server, WebSocket, check, finish, needs_server, wait_for
+from client import LIMIT, Server, WebSocket, check, finish, free_port, needs_server, wait_for
 
 binary = os.path.abspath(sys.argv[1])
 work = tempfile.mkdtemp()
@@ -24,12 +23,6 @@ START, END, SESSIONS, STEPS, CLIENTS = 1, 2, 12, 40, 3
 
 def run(*words, **more):
     return subprocess.run([binary, *words], cwd=work, capture_output=True, check=True, **more).stdout
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def make_model():
