@@ -190,8 +190,8 @@ static unroll_status read_metadata(struct load *l)
     if (l->outputs > 0 && (l->tokens || l->inputs))
         return UNROLL_OK;
     return complain(UNROLL_DATA,
-                    "the server has no sessions of '%s'; fix: give the name of a model that can be streamed%s", l->model,
-                    l->http ? "" : ", and --http for a server of others");
+                    "the server has no sessions of '%s'; fix: give the name of a model that can be streamed%s",
+                    l->model, l->http ? "" : ", and --http for a server of others");
 }
 
 static unroll_status open_line(const struct load *l, struct line *line)
