@@ -19,6 +19,10 @@ struct scale {
 
 struct scale scale_from_json(const json_t *json);
 
+/* Returns how far a pair of quantiles is moved outward at a step ahead, in the scale of the target. shifts: [pairs,
+ * steps] of a schema (tasks/intervals.h), or [pairs] of older models, the same at all steps; NULL: 0. */
+double units_interval_shift(const json_t *shifts, int pair, int step);
+
 /* Makes a network that reads and predicts one series, NULL: the only one, of a recipe (tasks/recipe.h) in units. `task`
  * belongs to the model's schema. The network has no schema. */
 unroll_status series_in_units(const unroll_model *model, const json_t *task, const char *series,

@@ -23,7 +23,7 @@ struct series {
     int patch, horizon, masks, others; /* others: numbers of a step after target and masks */
     struct scale scale;                /* of the streamed target */
     double *shift, *by;                /* [others] number = shift + by x */
-    const json_t *moved;               /* of quantiles, pair by pair outwards; NULL: not */
+    const json_t *moved;               /* of quantiles: units_interval_shift */
 };
 
 static const char where[] = "the model's schema";
@@ -32,6 +32,12 @@ struct scale scale_from_json(const json_t *json)
 {
     return (struct scale){json_number_value(json_array_get(json, 0)), json_number_value(json_array_get(json, 1)),
                           json_number_value(json_array_get(json, 2))};
+}
+
+double units_interval_shift(const json_t *shifts, int pair, int step)
+{
+    const json_t *shift = json_array_get(shifts, (size_t)pair);
+    return json_number_value(json_is_array(shift) ? json_array_get(shift, (size_t)step) : shift);
 }
 
 /* ---- which series ---- */
@@ -263,8 +269,8 @@ static double moved_by(const unroll_model *model, const struct series *s, size_t
     const int levels = model->loss.levels, i = levels ? (int)(result % (size_t)levels) : 0, pair = levels - 1 - i;
     if (i == pair || levels == 0)
         return 0;
-    return i < pair ? -json_number_value(json_array_get(s->moved, (size_t)i))
-                    : json_number_value(json_array_get(s->moved, (size_t)pair));
+    const int step = (int)(result / (size_t)levels);
+    return i < pair ? -units_interval_shift(s->moved, i, step) : units_interval_shift(s->moved, pair, step);
 }
 
 /* The answer is (z + level) deviation + mean. */

@@ -158,13 +158,16 @@ static void forecast_end(struct part *part)
 static unroll_status read_calibration(struct forecast *f, const unroll_model *model)
 {
     json_t *schema;
+    const bool measures = f->w.which == PART_VALIDATION && f->levels > 1;
     TRY(schema_task(model, &schema));
-    calibration_begin(&f->calibration, f->level, f->levels, f->w.which == PART_VALIDATION ? NULL : schema);
+    unroll_status status = calibration_begin(&f->calibration, f->level, f->levels, f->w.recipe.horizon,
+                                             f->w.which == PART_VALIDATION ? NULL : schema);
     json_decref(schema);
-    const struct recipe *recipe = &f->w.recipe;
-    const size_t windows = windows_count(&f->w), horizon = (size_t)recipe->horizon;
-    const size_t truths = windows + recipe->data->sequences * (size_t)recipe->targets * (horizon - 1);
-    return f->w.which == PART_VALIDATION ? calibration_measure(&f->calibration, windows * horizon, truths) : UNROLL_OK;
+    if (status == UNROLL_OK && measures)
+        status = windows_add_partial(&f->w);
+    if (status == UNROLL_OK && measures)
+        status = calibration_measure(&f->calibration, windows_count(&f->w) + f->w.partials);
+    return status;
 }
 
 /* Opens a part: the windows, the levels of its quantiles, and the memory for metrics. */
@@ -178,8 +181,9 @@ static unroll_status forecast_open(const struct task_request *request, enum part
     size_t horizon = (size_t)windows->recipe.horizon;
     f->w.part.end = forecast_end;
     choose_levels(f);
-    TRY(read_calibration(f, request->model));
-    unroll_status status = ALLOCATE(f->by_step, 2 * horizon, "for errors");
+    unroll_status status = read_calibration(f, request->model);
+    if (status == UNROLL_OK)
+        status = ALLOCATE(f->by_step, 2 * horizon, "for errors");
     if (status == UNROLL_OK)
         status = ALLOCATE(f->shown, SHOWN * 3 * horizon, "for forecasts");
     if (status != UNROLL_OK) {
@@ -219,7 +223,7 @@ static void sort_results(const float *results, int count, double level, double *
     }
 }
 
-static struct said read_results(const struct forecast *f, const float *results, double level)
+static struct said read_results(const struct forecast *f, const float *results, double level, int step)
 {
     const struct loss_choice *loss = &f->w.loss;
     struct said said;
@@ -228,7 +232,7 @@ static struct said read_results(const struct forecast *f, const float *results, 
         sort_results(results, loss->levels, level, said.quantile);
     for (int i = 0; loss->levels == 0 && i < f->levels; i++)
         said.quantile[i] = loss_quantile(loss, results, f->level[i]) + level;
-    calibration_apply(&f->calibration, said.quantile, f->levels);
+    calibration_apply(&f->calibration, step, said.quantile, f->levels);
     said.estimate = has_median ? said.quantile[loss->levels / 2] : loss_estimate(loss, results) + level;
     return said;
 }
@@ -247,7 +251,6 @@ static void add_error(struct forecast *f, const struct scale *scale, const struc
         e->counted_mase++, e->mase += raw / scale->naive;
     if (f->levels) {
         e->crps += crps_of_quantiles(said->quantile, f->level, f->levels, truth);
-        calibration_observe(&f->calibration, said->quantile, f->levels, truth);
         e->covered += truth >= said->quantile[0] && truth <= said->quantile[f->levels - 1];
     }
     f->by_step[k] += error;
@@ -271,37 +274,54 @@ static const float *last_results(const struct forecast *f, const float *results,
     return results + ((size_t)(window->steps - 1) * rows + (size_t)row) * wide;
 }
 
-/* Adds the predictions of a batch to the sums, and stores those for plots. */
+/* Adds the forecast of a window at k to the sums, and stores it if it is for plots. */
+static void observe_step(struct forecast *f, const struct window *window, const struct said *said, double truth, int k)
+{
+    const struct scale *scale = recipe_scale(&f->w.recipe, window->sequence, window->target);
+    float *shown = shown_at(f, window, k);
+    if (!isnan(truth))
+        add_error(f, scale, said, truth, k);
+    if (shown) {
+        shown[0] = (float)in_units(scale, said->estimate);
+        shown[1] = f->levels ? (float)in_units(scale, said->quantile[0]) : NAN;
+        shown[2] = f->levels ? (float)in_units(scale, said->quantile[f->levels - 1]) : NAN;
+    }
+}
+
+/* Adds the predictions for a window to the sums and to the calibration. item: its number among all. */
+static void observe_window(struct forecast *f, size_t item, const struct window *window, const float *z)
+{
+    const struct recipe *recipe = &f->w.recipe;
+    const size_t s = window->sequence;
+    const double level = recipe_level(recipe, window);
+    for (int k = 0; k < recipe->horizon; k++) {
+        const size_t step = window->origin + (size_t)k;
+        if (step < f->w.from[s] || step >= f->w.limit[s])
+            continue;
+        const struct said said = read_results(f, z + k * f->w.loss.results, level, k);
+        const double truth = scaled(recipe_scale(recipe, s, window->target),
+                                    channel_at(&recipe->channel[window->target].in, s, recipe->data->begin[s] + step));
+        if (!isnan(truth))
+            calibration_observe(&f->calibration, item, k, said.quantile, f->levels, truth);
+        if (!window->partial)
+            observe_step(f, window, &said, truth, k);
+    }
+}
+
+/* Adds the predictions of a batch. */
 static void forecast_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct forecast *f = (struct forecast *)part;
-    const struct recipe *recipe = &f->w.recipe;
+    const int rows = part->shape->rows;
     struct window window;
     (void)batch;
     if (number == 0) {
         f->errors = (struct errors){0};
         calibration_clear(&f->calibration);
-        memset(f->by_step, 0, 2 * (size_t)recipe->horizon * sizeof *f->by_step);
+        memset(f->by_step, 0, 2 * (size_t)f->w.recipe.horizon * sizeof *f->by_step);
     }
-    for (int row = 0; row < part->shape->rows && windows_at(&f->w, 0, number, row, &window); row++) {
-        const struct scale *scale = recipe_scale(recipe, window.sequence, window.target);
-        const struct channel *channel = &recipe->channel[window.target].in;
-        const float *z = last_results(f, results, &window, row);
-        double level = recipe_level(recipe, &window);
-        size_t at = recipe->data->begin[window.sequence] + window.origin;
-        for (int k = 0; k < recipe->horizon; k++, at++) {
-            struct said said = read_results(f, z + k * f->w.loss.results, level);
-            double truth = scaled(scale, channel_at(channel, window.sequence, at));
-            float *shown = shown_at(f, &window, k);
-            if (!isnan(truth))
-                add_error(f, scale, &said, truth, k);
-            if (shown) {
-                shown[0] = (float)in_units(scale, said.estimate);
-                shown[1] = f->levels ? (float)in_units(scale, said.quantile[0]) : NAN;
-                shown[2] = f->levels ? (float)in_units(scale, said.quantile[f->levels - 1]) : NAN;
-            }
-        }
-    }
+    for (int row = 0; row < rows && windows_at(&f->w, 0, number, row, &window); row++)
+        observe_window(f, (size_t)(number * rows + row), &window, last_results(f, results, &window, row));
 }
 
 /* Adds a note if the coverage of an interval differs much from its nominal level. */
@@ -413,7 +433,7 @@ static void add_target(const struct forecast *f, const struct window *window, co
     json_t *estimates = json_array(), *quantiles = json_array();
     for (int i = 0; i < f->levels; i++) json_array_append_new(quantiles, json_array());
     for (int k = 0; k < recipe->horizon; k++) {
-        struct said said = read_results(f, z + k * f->w.loss.results, level);
+        struct said said = read_results(f, z + k * f->w.loss.results, level, k);
         json_array_append_new(estimates, json_real(in_units(scale, said.estimate)));
         for (int i = 0; i < f->levels; i++)
             json_array_append_new(json_array_get(quantiles, (size_t)i), json_real(in_units(scale, said.quantile[i])));

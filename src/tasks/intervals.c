@@ -1,55 +1,67 @@
 #include "tasks/intervals.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
+#include "model/units.h"
 
-enum { ROOM = 1 << 15 };
+enum { ROOM = 1 << 17, LEAST_ROWS = 64 };
 
 static const char key[] = "calibration";
 
-void calibration_begin(struct calibration *c, const double *level, int levels, const json_t *schema)
+unroll_status calibration_begin(struct calibration *c, const double *level, int levels, int horizon,
+                                const json_t *schema)
 {
     const json_t *shifts = json_object_get(schema, key);
-    *c = (struct calibration){.pairs = levels / 2};
+    *c = (struct calibration){.pairs = levels / 2, .horizon = horizon};
     for (int i = 0; i < levels / 2; i++)
         if (fabs(level[i] + level[levels - 1 - i] - 1) > 1e-6)
             c->pairs = 0;
-    for (int i = 0; i < c->pairs; i++) c->shift[i] = json_number_value(json_array_get(shifts, (size_t)i));
+    const size_t count = (size_t)horizon * (size_t)c->pairs;
+    TRY(ALLOCATE(c->shift, count + 1, "for %zu shifts", count));
+    for (int k = 0; k < horizon; k++)
+        for (int i = 0; i < c->pairs; i++) c->shift[k * c->pairs + i] = units_interval_shift(shifts, i, k);
+    return UNROLL_OK;
 }
 
-unroll_status calibration_measure(struct calibration *c, size_t forecasts, size_t truths)
+unroll_status calibration_measure(struct calibration *c, size_t windows)
 {
-    c->truths = truths;
-    c->every = forecasts / ROOM + 1;
-    c->room = forecasts / c->every + 1;
-    return c->pairs ? ALLOCATE(c->score, c->room * (size_t)c->pairs, "for %zu scores", c->room) : UNROLL_OK;
+    const size_t most = (size_t)(ROOM / c->horizon > LEAST_ROWS ? ROOM / c->horizon : LEAST_ROWS),
+                 width = (size_t)c->horizon * (size_t)c->pairs;
+    c->every = windows / most + 1;
+    c->rows = windows / c->every + 1;
+    return c->pairs ? ALLOCATE(c->score, c->rows * width, "for the scores of %zu forecasts", c->rows) : UNROLL_OK;
 }
 
-void calibration_clear(struct calibration *c) { c->count = c->seen = 0; }
+void calibration_clear(struct calibration *c)
+{
+    const size_t count = c->score ? c->rows * (size_t)c->horizon * (size_t)c->pairs : 0;
+    for (size_t i = 0; i < count; i++) c->score[i] = NAN;
+}
 
 void calibration_end(struct calibration *c)
 {
+    release(c->shift);
     release(c->score);
-    c->score = NULL;
+    c->shift = c->score = NULL;
 }
 
-void calibration_observe(struct calibration *c, const double *quantile, int levels, double truth)
+void calibration_observe(struct calibration *c, size_t window, int step, const double *quantile, int levels,
+                         double truth)
 {
-    if (c->score == NULL || c->seen++ % c->every != 0 || c->count == c->room)
+    if (c->score == NULL || window % c->every != 0)
         return;
-    double *score = c->score + c->count++ * (size_t)c->pairs;
+    double *score = c->score + (window / c->every * (size_t)c->horizon + (size_t)step) * (size_t)c->pairs;
     for (int i = 0; i < c->pairs; i++) score[i] = fmax(quantile[i] - truth, truth - quantile[levels - 1 - i]);
 }
 
-void calibration_apply(const struct calibration *c, double *quantile, int levels)
+void calibration_apply(const struct calibration *c, int step, double *quantile, int levels)
 {
+    const double *shift = c->shift + step * c->pairs;
     for (int i = 0; i < c->pairs; i++) {
-        quantile[i] -= c->shift[i];
-        quantile[levels - 1 - i] += c->shift[i];
+        quantile[i] -= shift[i];
+        quantile[levels - 1 - i] += shift[i];
     }
     if (c->pairs && levels % 2) /* the median stays where it is */
         for (int i = levels / 2 - 1; i >= 0; i--) quantile[i] = fmin(quantile[i], quantile[i + 1]);
@@ -63,32 +75,33 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the fraction of a shift that is applied, 0 to 1: small while the measured coverage may be chance. Its
- * standard deviation is that for `truths` independent numbers. */
-static double trust(const struct calibration *c, const double *sorted, double nominal)
+/* Returns the shift of a pair at a step: the quantile `nominal` of its scores, by the rank for one more observation
+ * (the correction for finite samples). sorted [rows]: room. */
+static double shift_of(const struct calibration *c, int step, int pair, double nominal, double *sorted)
 {
-    enum { CHANCE = 6 };
-    size_t covered = 0;
-    while (covered < c->count && sorted[covered] <= 0) covered++;
-    const double off = (double)covered / (double)c->count - nominal,
-                 z2 = off * off * (double)c->truths / (nominal * (1 - nominal));
-    return z2 / (z2 + CHANCE);
+    size_t n = 0;
+    for (size_t row = 0; row < c->rows; row++) {
+        const double score = c->score[(row * (size_t)c->horizon + (size_t)step) * (size_t)c->pairs + (size_t)pair];
+        if (!isnan(score))
+            sorted[n++] = score;
+    }
+    qsort(sorted, n, sizeof *sorted, by_number);
+    const size_t rank = (size_t)ceil((double)(n + 1) * nominal);
+    return n == 0 ? 0 : sorted[(rank > n ? n : rank) - 1];
 }
 
 unroll_status calibration_learn(const struct calibration *c, const double *level, json_t *schema)
 {
     double *sorted;
-    if (c->score == NULL || c->count == 0)
+    if (c->score == NULL)
         return UNROLL_OK;
-    TRY(ALLOCATE(sorted, c->count, "for %zu scores", c->count));
+    TRY(ALLOCATE(sorted, c->rows, "for %zu scores", c->rows));
     json_t *shifts = json_array();
     for (int i = 0; i < c->pairs; i++) {
-        const size_t n = c->count, rank = (size_t)ceil((double)(n + 1) * (1 - 2 * level[i]));
-        for (size_t k = 0; k < n; k++) sorted[k] = c->score[k * (size_t)c->pairs + (size_t)i];
-        qsort(sorted, n, sizeof *sorted, by_number);
-        json_array_append_new(shifts, json_real(trust(c, sorted, 1 - 2 * level[i]) * sorted[rank < 1   ? 0
-                                                                                            : rank > n ? n - 1
-                                                                                                       : rank - 1]));
+        json_t *steps = json_array();
+        for (int k = 0; k < c->horizon; k++)
+            json_array_append_new(steps, json_real(shift_of(c, k, i, 1 - 2 * level[i], sorted)));
+        json_array_append_new(shifts, steps);
     }
     release(sorted);
     return json_object_set_new(schema, key, shifts) == 0 ? UNROLL_OK

@@ -84,6 +84,7 @@ static inline double scaled(const struct scale *scale, float number)
 struct window {
     size_t sequence, origin;
     int target, steps; /* of the network */
+    bool partial;      /* only a part of the horizon is in the part that is evaluated */
 };
 
 /* Writes the inputs [steps, rows, recipe_inputs] and values [steps, rows, horizon] of a window into one row. Values are

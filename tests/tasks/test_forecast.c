@@ -141,7 +141,28 @@ static void check_windows(void)
     unroll_model_free(run.model);
 }
 
-/* Quantiles 0 1 2 at the levels 0.25 0.5 0.75 and the truth 2: 0.25 x 2, 0.5 x 1, 0, twice their mean. */
+/* A validation of quantiles has windows before and after those that are whole, for the calibration alone. */
+static void check_partial(void)
+{
+    made_begin(&made, 20);
+    float *x = made_numbers(&made, "x");
+    for (size_t i = 0; i < 20; i++) x[i] = (float)(i + 1);
+    struct run run = run_new(&made, "horizon=3,season=1,context=4", "quantile", 6);
+    struct part *part = open_part(&run, PART_VALIDATION);
+    const struct windows *w = (const struct windows *)part;
+    struct task_batch batch = new_batch(part);
+    const size_t rows = (size_t)part->shape->rows, last = (size_t)(part->shape->steps - 1) * rows;
+    CHECK(part->examples == 4 && w->partials == 4, "%zu windows, %zu partial", part->examples, w->partials);
+    CHECK(w->partial[0].origin == 12 && w->partial[2].origin == 18, "origins %zu .. %zu", w->partial[0].origin,
+          w->partial[2].origin); /* 12 13, whole ones from 14 on, 18 19 */
+    part->fill(part, 0, 0, &batch);
+    CHECK(!isnan(batch.values[(last + 3) * 3]) && batch.lengths[7] > 0 && batch.lengths[8] == 0, "8 rows");
+    for (size_t row = 4; row < 8; row++) CHECK(isnan(batch.values[(last + row) * 3]), "a partial window has values");
+    free_batch(&batch);
+    part_free(part);
+    unroll_model_free(run.model);
+}
+
 /* A validation by a share has 24 numbers of all series, but at most a quarter of them; a count is what it says. */
 static void check_validation_share(void)
 {
@@ -162,6 +183,7 @@ static void check_validation_share(void)
     }
 }
 
+/* Quantiles 0 1 2 at the levels 0.25 0.5 0.75 and the truth 2: 0.25 x 2, 0.5 x 1, 0, twice their mean. */
 static void check_crps(void)
 {
     const double quantile[] = {0, 1, 2}, level[] = {0.25, 0.5, 0.75};
@@ -518,6 +540,7 @@ int main(void)
     check_times();
     check_windows();
     check_validation_share();
+    check_partial();
     check_crps();
     check_epochs();
     check_learning();

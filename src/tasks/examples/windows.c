@@ -23,15 +23,18 @@ const char *windows_series(const struct windows *windows, size_t sequence)
 
 size_t windows_count(const struct windows *windows) { return windows->origins * (size_t)windows->recipe.targets; }
 
+static struct window window_at(const struct windows *w, size_t sequence, int target, size_t origin)
+{
+    const size_t steps = origin / (size_t)w->recipe.patch, most = (size_t)w->recipe.patches;
+    return (struct window){
+        .sequence = sequence, .target = target, .origin = origin, .steps = (int)(steps < most ? steps : most)};
+}
+
 struct window windows_item(const struct windows *w, size_t item)
 {
     size_t targets = (size_t)w->recipe.targets, origin = item / targets;
     size_t sequence = span_of(w->before, w->recipe.data->sequences, origin);
-    struct window window = {.sequence = sequence, .target = (int)(item % targets)};
-    window.origin = w->first[sequence] + origin - w->before[sequence];
-    size_t steps = window.origin / (size_t)w->recipe.patch, most = (size_t)w->recipe.patches;
-    window.steps = (int)(steps < most ? steps : most);
-    return window;
+    return window_at(w, sequence, (int)(item % targets), w->first[sequence] + origin - w->before[sequence]);
 }
 
 bool windows_at(const struct windows *w, int64_t epoch, int64_t batch, int row, struct window *window)
@@ -41,9 +44,9 @@ bool windows_at(const struct windows *w, int64_t epoch, int64_t batch, int row, 
         uint64_t rounds = (uint64_t)(w->part.batches * w->part.shape->rows - 1) / count + 1;
         item = shuffle_at(w->seed, ORDER_STREAM, (uint64_t)epoch * rounds + item / count, count, item % count);
     }
-    if (item >= count)
+    if (item >= count + w->partials)
         return false;
-    *window = windows_item(w, (size_t)item);
+    *window = item < count ? windows_item(w, (size_t)item) : w->partial[item - count];
     return true;
 }
 
@@ -60,7 +63,7 @@ static void fill_windows(const struct part *part, int64_t epoch, int64_t number,
             continue;
         batch->lengths[row] = window.steps;
         batch->items += window.steps;
-        recipe_fill(&w->recipe, &window, w->limit[window.sequence], w->which != PART_TRAINING,
+        recipe_fill(&w->recipe, &window, window.partial ? 0 : w->limit[window.sequence], w->which != PART_TRAINING,
                     batch->inputs + row * wide, batch->values + row * most, rows);
     }
 }
@@ -78,6 +81,7 @@ static size_t find_origins(struct windows *w, size_t sequence, struct range rang
         first = range.to;
     w->first[sequence] = first;
     w->limit[sequence] = range.to;
+    w->from[sequence] = range.from;
     if (w->which == PART_PREDICTED)
         return range.to >= patch;
     return range.to >= first + horizon ? range.to - horizon - first + 1 : 0;
@@ -159,6 +163,7 @@ static unroll_status take_origins(const struct task_request *request, struct win
     TRY(ALLOCATE(w->before, sequences + 1, "for the origins of %zu series", sequences));
     TRY(ALLOCATE(w->first, sequences + 1, "for the origins of %zu series", sequences));
     TRY(ALLOCATE(w->limit, sequences + 1, "for the origins of %zu series", sequences));
+    TRY(ALLOCATE(w->from, sequences + 1, "for the origins of %zu series", sequences));
     for (size_t s = 0; s < sequences; s++) {
         w->before[s] = w->origins;
         const size_t origins = find_origins(w, s, recipe_range(&w->recipe, request, w->which, s));
@@ -172,6 +177,39 @@ static unroll_status take_origins(const struct task_request *request, struct win
         return fail(UNROLL_DATA, "%s", why);
     note_untrained(w);
     return w->origins ? UNROLL_OK : refuse_empty(w, request);
+}
+
+/* Adds the number of partial windows of a sequence to *seen; writes one of `every` after they are allocated. */
+static void take_partial(struct windows *w, size_t sequence, size_t every, size_t *seen)
+{
+    const size_t patch = (size_t)w->recipe.patch, horizon = (size_t)w->recipe.horizon, from = w->from[sequence],
+                 first = w->first[sequence], whole = w->before[sequence + 1] - w->before[sequence];
+    const size_t least = from + 1 > patch + horizon ? from + 1 - horizon : patch;
+    for (size_t origin = least; origin < w->limit[sequence]; origin++)
+        for (int target = 0; target < w->recipe.targets; target++) {
+            if (origin >= first && origin < first + whole)
+                continue;
+            if (w->partial && *seen % every == 0) {
+                w->partial[w->partials] = window_at(w, sequence, target, origin);
+                w->partial[w->partials++].partial = true;
+            }
+            ++*seen;
+        }
+}
+
+unroll_status windows_add_partial(struct windows *w)
+{
+    enum { ENOUGH = 1024 }; /* windows in all */
+    const size_t count = windows_count(w), rows = (size_t)w->part.shape->rows;
+    size_t found = 0, seen = 0;
+    for (size_t s = 0; s < w->recipe.data->sequences; s++) take_partial(w, s, 1, &found);
+    if (count >= ENOUGH || found == 0)
+        return UNROLL_OK;
+    const size_t every = (found - 1) / (ENOUGH - count) + 1;
+    TRY(ALLOCATE(w->partial, found / every + 1, "for %zu windows", found / every + 1));
+    for (size_t s = 0; s < w->recipe.data->sequences; s++) take_partial(w, s, every, &seen);
+    w->part.batches = (int64_t)((count + w->partials + rows - 1) / rows);
+    return UNROLL_OK;
 }
 
 /* Sets rows and number of batches. */
@@ -204,6 +242,8 @@ void windows_end(struct part *part)
     release(w->before);
     release(w->first);
     release(w->limit);
+    release(w->from);
+    release(w->partial);
     recipe_end(&w->recipe);
 }
 

@@ -12,10 +12,13 @@ struct windows {
     enum part_of which;
     bool short_ones;
     uint64_t seed;
-    size_t origins; /* in all sequences */
-    size_t *before; /* [sequences + 1] origins in earlier sequences */
-    size_t *first;  /* [sequences] the first origin */
-    size_t *limit;  /* [sequences] numbers from here on are not used */
+    size_t origins;         /* in all sequences */
+    size_t *before;         /* [sequences + 1] origins in earlier sequences */
+    size_t *first;          /* [sequences] the first origin */
+    size_t *limit;          /* [sequences] numbers from here on are not used */
+    size_t *from;           /* [sequences] the first step of the part */
+    struct window *partial; /* [partials] windows with a part of their horizon in a validation, after all others */
+    size_t partials;
 };
 
 /* Opens the windows of a part; part_free releases them and calls windows_end. *windows stays NULL if there is no such
@@ -24,6 +27,11 @@ struct windows {
 unroll_status windows_open(const struct task_request *request, enum part_of which, bool short_ones, size_t bytes,
                            struct windows **windows);
 void windows_end(struct part *part);
+
+/* Adds windows whose horizon begins before a part or ends after it. They follow the others, without values: neither
+ * the loss nor a metric counts them, but a calibration counts their steps in the part, so that each number of a short
+ * part is forecast from every distance. */
+unroll_status windows_add_partial(struct windows *windows);
 
 /* Finds the window in a row of a batch; false: the row is empty. */
 bool windows_at(const struct windows *windows, int64_t epoch, int64_t batch, int row, struct window *window);
