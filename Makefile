@@ -11,6 +11,7 @@
 # make gpu-bundle   build/gpu-bundle: both of these for a bare machine with a GPU, which runs run.sh there (wants nvcc)
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/internals/adding.md)
 # make static       build/unroll-linux-ARCH: one file without shared libraries (wants PyPI's ziglang and cmake)
+# make wasm         build/demo: the command for browsers and the page that runs it (wants PyPI's ziglang and cmake)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)
 # make kills        kills 1,000 ranks of a launched training, whose weights are then those of an undisturbed one
@@ -63,7 +64,7 @@ EXTENSIONS ?= $(ALL_EXTENSIONS)
 -include $(wildcard extensions/*/*.mk)
 BUILT_EXTENSIONS := $(filter $(EXTENSIONS) $(foreach e,$(EXTENSIONS),$(NEEDS_$e)),$(ALL_EXTENSIONS))
 $(foreach e,$(filter-out $(ALL_EXTENSIONS),$(EXTENSIONS)),$(error EXTENSIONS: there is no extension '$e'; fix: choose of $(ALL_EXTENSIONS)))
-SOURCES   := $(filter-out $(OTHER_ISAS) $(if $(ARCHIVE),src/io/archive_none.c,src/io/archive.c src/io/gzip.c),$(sort \
+SOURCES   := $(filter-out $(OTHER_ISAS) $(if $(filter wasm32,$(ARCH)),,%/wasi.c) $(if $(ARCHIVE),src/io/archive_none.c,src/io/archive.c src/io/gzip.c),$(sort \
     $(shell find src $(BUILT_EXTENSIONS:%=extensions/%) -name '*.c' ! -path '*/cli/*')))
 OBJECTS   := $(SOURCES:%.c=$B/%.o) $(foreach e,$(BUILT_EXTENSIONS),$(OBJECTS_$e)) $B/extension_rows.o
 CLI       := $(patsubst %.c,$B/%.o,$(filter-out $(LEFT_OUT),$(sort $(shell find cli $(wildcard $(BUILT_EXTENSIONS:%=extensions/%/cli)) -name '*.c')))) $B/extension_commands.o

@@ -121,4 +121,8 @@ deb: package
 # One file without shared libraries, for any Linux of that processor.
 static:
 	@tools/static.sh $(ARCH) $B
-.PHONY: static
+
+# The command for browsers, and its page.
+wasm:
+	@tools/wasm.sh $B
+.PHONY: static wasm

@@ -1,9 +1,9 @@
 /* Starts a thread for each checkpoint. That costs about 30 us, and processes that are forked from this one or save
- * nothing have no thread. The thread changes its own copy of the run, which is taken over when it has ended. */
+ * nothing have no thread. The thread changes its own copy of the run, which is taken over when it has ended. If no
+ * thread can be started, as in WebAssembly, training waits while the checkpoint is written. */
 #include "cli/run/saver.h"
 
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 
 #include "cli/show/console.h"
@@ -46,13 +46,10 @@ static int start_thread(struct saver *saver)
 static void begin(struct saver *saver)
 {
     atomic_store(&saver->is_done, false);
-    int error = start_thread(saver);
-    saver->is_writing = error == 0;
-    if (error != 0)
-        saver->status = complain(UNROLL_RESOURCE,
-                                 "cannot start a thread to write a checkpoint: %s; fix: raise the limit "
-                                 "of threads (ulimit -u)",
-                                 strerror(error));
+    saver->is_writing = true;
+    saver->has_thread = start_thread(saver) == 0;
+    if (!saver->has_thread)
+        write_checkpoint(saver);
 }
 
 void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress,
@@ -83,7 +80,8 @@ unroll_status saver_wait(struct saver *saver, struct run *run)
 {
     if (!saver->is_writing)
         return saver->status;
-    pthread_join(saver->thread, NULL);
+    if (saver->has_thread)
+        pthread_join(saver->thread, NULL);
     saver->is_writing = false;
     saver->has_shard = saver->is_shard && saver->status == UNROLL_OK;
     if (saver->status == UNROLL_OK && !saver->is_shard) {

@@ -10,7 +10,8 @@
 
 struct saver {
     pthread_t thread;
-    bool is_writing;     /* there is a thread to join */
+    bool is_writing;     /* its result has not been taken */
+    bool has_thread;     /* there is a thread to join */
     bool is_shard;       /* it writes this rank's shard; the others then wait for `has_shard` */
     bool has_shard;      /* the shard is written, and the checkpoint is not finished */
     atomic_bool is_done; /* the thread has nothing left to do */

@@ -4,10 +4,10 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "base/system/process.h"
 #include "nn/losses/loss.h"
 #include "model/model.h"
@@ -87,26 +87,18 @@ static double seconds_by(clockid_t clock)
 
 double feed_seconds(void) { return seconds_by(CLOCK_MONOTONIC); }
 
-/* Returns how often this thread has slept, for example to wait for a disk. */
-static long sleeps(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw;
-}
-
 /* Fills a batch and measures the time: CPU time, because others may use the processor meanwhile, or elapsed time if the
  * thread slept. */
 static void fill(const struct feed *feed, int64_t epoch, int64_t number, struct filled *filled)
 {
     const struct part *part = feed->part;
-    const long slept = sleeps();
+    const long slept = clock_sleeps();
     const double since = feed_seconds(), used = seconds_by(CLOCK_THREAD_CPUTIME_ID);
     filled->epoch = epoch;
     filled->number = number;
     filled->shape = part->shape_of ? part->shape_of(part, epoch, number) : 0;
     part->fill(part, epoch, number, &filled->arrays);
-    filled->seconds = sleeps() > slept ? feed_seconds() - since : seconds_by(CLOCK_THREAD_CPUTIME_ID) - used;
+    filled->seconds = clock_sleeps() > slept ? feed_seconds() - since : seconds_by(CLOCK_THREAD_CPUTIME_ID) - used;
 }
 
 static void go_on(const struct feed *feed, int64_t *epoch, int64_t *number)

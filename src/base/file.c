@@ -158,8 +158,11 @@ static bool write_all(int descriptor, const struct piece *piece)
     return true;
 }
 
-/* fsync fails with EINVAL for pipes and on some file systems. */
-static bool sync_descriptor(int descriptor) { return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS; }
+/* fsync fails with EINVAL for pipes and on some file systems, with EBADF for folders of WASI. */
+static bool sync_descriptor(int descriptor)
+{
+    return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS || errno == EBADF;
+}
 
 /* Returns N for /dev/fd/N and /proc/self/fd/N, also through a link to the latter (/dev/stdout); -1 for other paths. */
 static int descriptor_of(const char *path)

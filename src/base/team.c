@@ -2,16 +2,14 @@
  * passing it again ends the run. Threads are not pinned to processors. */
 #include "base/team.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/futex.h"
 #include "base/system/processor.h"
 #include "base/memory.h"
 #include "base/system/process.h"
@@ -72,7 +70,7 @@ static void open_group(struct barrier_group *group, unsigned more)
         atomic_fetch_add(&group->count, more);
     /* Both are sequentially consistent: this thread reads the sleeper, or the sleeper reads the new count. */
     if (atomic_load(&group->sleepers) > 0)
-        syscall(SYS_futex, &group->count, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+        futex_wake_all(&group->count);
 }
 
 static bool opens_while_spinning(struct barrier_group *group, unsigned shift, unsigned meeting, int spin)
@@ -92,8 +90,7 @@ static void sleep_until_open(struct barrier_group *group, unsigned shift, unsign
 {
     unsigned count;
     atomic_fetch_add(&group->sleepers, 1);
-    while ((count = atomic_load(&group->count)) >> shift == meeting) /* the kernel compares again, atomically */
-        syscall(SYS_futex, &group->count, FUTEX_WAIT_PRIVATE, count, NULL, NULL, 0);
+    while ((count = atomic_load(&group->count)) >> shift == meeting) futex_sleep(&group->count, count);
     atomic_fetch_sub(&group->sleepers, 1);
 }
 

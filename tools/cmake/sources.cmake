@@ -129,6 +129,7 @@ check_c_source_compiles("#ifndef __aarch64__\n#error\n#endif\nint main(void) { r
 if(NOT UNROLL_X86)
     list(FILTER SOURCES EXCLUDE REGEX "_(avx2|avx512|avx512_vnni|avx512_bf16|amx|amx_bf16)\\.c$")
 endif()
+list(FILTER SOURCES EXCLUDE REGEX "/system/wasi\\.c$")
 if(NOT UNROLL_ARM)
     list(FILTER SOURCES EXCLUDE REGEX "_neon\\.c$")
 endif()

@@ -3,6 +3,7 @@
 #define BASE_CLOCK_H
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static inline int64_t clock_nanoseconds(void)
@@ -10,6 +11,18 @@ static inline int64_t clock_nanoseconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Returns how often this thread has slept, for example to wait for a disk; 0 where the system does not count it. */
+static inline long clock_sleeps(void)
+{
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+#else
+    return 0;
+#endif
 }
 
 static inline double clock_seconds(void) { return 1e-9 * (double)clock_nanoseconds(); }

@@ -34,12 +34,14 @@ uint64_t unroll_memory_limit(void)
 {
     uint64_t min = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t groups = (uint64_t)memory_limit_of_groups("/sys/fs/cgroup", "/proc/self/cgroup");
-    struct rlimit own;
     if (groups < min)
         min = groups;
     if (given && given < min)
         min = given;
+#ifdef RLIMIT_AS
+    struct rlimit own;
     if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < min)
         min = own.rlim_cur;
+#endif
     return min;
 }

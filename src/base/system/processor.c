@@ -156,6 +156,7 @@ enum isa isa_best(void)
 
 /* ---- how many ---- */
 
+#ifdef CPU_ALLOC
 /* The set may be larger than cpu_set_t: sched_getaffinity fails with EINVAL until the buffer is large enough. */
 static int processors_by_affinity(void)
 {
@@ -173,6 +174,9 @@ static int processors_by_affinity(void)
     }
     return 1;
 }
+#else
+static int processors_by_affinity(void) { return 1; }
+#endif
 
 /* Rounds down: a team waits for its slowest member, and a throttled one sleeps for the rest of the period (100 ms by
  * default). */
