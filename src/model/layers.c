@@ -92,7 +92,7 @@ static bool is_pooled(const struct layer *layers, int source)
 }
 
 /* Connects the layer to the sources it names, or to the previous layer. `input` is the width of the network's input. */
-static unroll_status connect(const unroll_network *n, uint32_t input, const struct layer *layers, int index,
+static unroll_status connect_sources(const unroll_network *n, uint32_t input, const struct layer *layers, int index,
                              struct layer *l)
 {
     const unroll_layer *g = &n->layer[index];
@@ -127,7 +127,7 @@ static unroll_status take_layer(const unroll_network *n, uint32_t input, const s
     TRY(check_name(n, layers, index, g->name, g->level));
     TRY(check_layer_sizes(g, kind, index));
     snprintf(l.name, sizeof l.name, "%s", g->name);
-    TRY(connect(n, input, layers, index, &l));
+    TRY(connect_sources(n, input, layers, index, &l));
     TRY(kind->take(g, index, cell, &l));
     layers[index] = l;
     return UNROLL_OK;
