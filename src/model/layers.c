@@ -93,7 +93,7 @@ static bool is_pooled(const struct layer *layers, int source)
 
 /* Connects the layer to the sources it names, or to the previous layer. `input` is the width of the network's input. */
 static unroll_status connect_sources(const unroll_network *n, uint32_t input, const struct layer *layers, int index,
-                             struct layer *l)
+                                     struct layer *l)
 {
     const unroll_layer *g = &n->layer[index];
     l->sources = g->sources ? g->sources : 1;

@@ -2,62 +2,20 @@
 microphone, shows errors.
 Usage: test_page.py COMMAND [FOLDER]; FOLDER: screenshots are written there."""
 # test: args=$B/unroll; seconds=40
-import base64
 import json
 import math
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import LIMIT, Server, WebSocket, check, finish, wait_for, write_sound
+from browser import Browser, executable
+from client import Server, check, finish, write_sound
 
 binary = os.path.abspath(sys.argv[1])
-browser = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-class Browser(WebSocket):
-    """The developer tools of Chromium."""
-
-    def __init__(self, folder):
-        self.process = subprocess.Popen([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=900,640",
-                                         "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", f"--use-file-for-fake-audio-capture={folder}/heard.wav",
-                                         f"--user-data-dir={folder}/profile", "about:blank"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        active = os.path.join(folder, "profile", "DevToolsActivePort")
-        found = wait_for(lambda: os.path.exists(active) and open(active).read().split("\n"))
-        self.number, self.session = 0, None
-        self.connect(("127.0.0.1", int(found[0])), found[1])
-        page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self.session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
-
-    def call(self, method, **parameters):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
-        self.send(json.dumps(message).encode(), kind=1)
-        while (answer := json.loads(self.receive())).get("id") != self.number:
-            pass
-        return answer["result"]
-
-    def ask(self, code):
-        return self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)["result"].get("value")
-
-    def until(self, code):
-        return wait_for(lambda: self.ask(code))
-
-    def save(self, name):
-        if len(sys.argv) > 2:
-            picture = self.call("Page.captureScreenshot", format="png")["data"]
-            with open(os.path.join(sys.argv[2], name), "wb") as file:
-                file.write(base64.b64decode(picture))
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(LIMIT)
+pictures = sys.argv[2] if len(sys.argv) > 2 else None
 
 
 def make_sounds(work):
@@ -106,13 +64,13 @@ def listen(page):
     page.ask("document.querySelector('#go').click()")
     check("a sound is classified", page.until("document.querySelector('.bar span')?.textContent === 'high'"), page.ask("document.querySelector('#main').innerText"))
     check("the browser records on", page.ask("document.querySelector('#go').textContent") == "Stop")
-    page.save("serving-sound.png")
+    page.save(pictures, "serving-sound.png")
     press(page, "calls", "tag")
     page.ask("document.querySelector('#go').click()")
     seen = "[...document.querySelectorAll('#spans tr')].map(row => row.lastChild.textContent)"
     check("frames are labeled", page.until(f"{seen}.filter(x => x === 'high').length > 1 && {seen}.includes('none')"), page.ask("document.querySelector('#main').innerText"))
     check("with times", page.ask("/^\\d+\\.\\d\\d – \\d+\\.\\d\\d s$/.test(document.querySelector('#spans td').textContent)"))
-    page.save("serving-calls.png")
+    page.save(pictures, "serving-calls.png")
     page.ask("document.querySelector('#go').click()")
     check("and it stops", page.until("document.querySelector('#go').textContent === 'Listen'"))
 
@@ -127,12 +85,12 @@ def use(page, server, table):
           page.ask("document.querySelector('#main').innerText"))
     check("it is the text of the model", page.ask("document.querySelector('#out').textContent.startsWith('The ')"))
     check("the load is shown", page.until("/requests\\/s/.test(document.querySelector('#live').textContent)"))
-    page.save("serving-text.png")
+    page.save(pictures, "serving-text.png")
     press(page, "mood", "classify")
     page.ask("document.querySelector('#rows').value = 'what a grim day'; document.querySelector('#go').click()")
     check("a text is classified", page.until("document.querySelectorAll('.bar').length === 2"))
     check("with its label first", page.ask("document.querySelector('.bar span').textContent") == "sad")
-    page.save("serving-class.png")
+    page.save(pictures, "serving-class.png")
     press(page, "sales", "forecast")
     page.ask(f"document.querySelector('#rows').value = {json.dumps(table)}; document.querySelector('#go').click()")
     check("a forecast is drawn", page.until("document.querySelectorAll('#out svg polyline').length === 2"))
@@ -141,7 +99,7 @@ def use(page, server, table):
     band = page.ask("document.querySelector('#out svg polygon').getAttribute('points').split(' ').length")
     check("with its interval", band == 28, band)
     page.ask("scrollTo(0, 1e6)")
-    page.save("serving-forecast.png")
+    page.save(pictures, "serving-forecast.png")
     page.ask("document.querySelector('#rows').value = 'nothing\\n1'; document.querySelector('#go').click()")
     check("an error is shown with its fix", page.until("/fix: /.test(document.querySelector('#out .error')?.textContent)"))
     check("nothing was loaded from elsewhere", page.ask(
@@ -149,7 +107,7 @@ def use(page, server, table):
 
 
 def main():
-    if not browser:
+    if not executable:
         print("skipped: there is no chromium\npage: 0 passed, 0 failed, 1 skipped")
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
@@ -158,7 +116,8 @@ def main():
             return
         table = train(work)
         with Server(binary, *(f"runs/{name}" for name in ("book", "mood", "sales", "tones", "calls")), folder=work) as server:
-            page = Browser(work)
+            page = Browser(work, "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
+                           f"--use-file-for-fake-audio-capture={work}/heard.wav")
             try:
                 use(page, server, table)
             finally:
