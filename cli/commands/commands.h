@@ -1,7 +1,6 @@
 /* The subcommands of `unroll`, one line each. The enum, the dispatch, the help, the manual page and the completion
  * are generated from this list. Each command is in a file cmd_*.c. Options are in option_table.h. */
-#ifndef CLI_COMMANDS_H
-#define CLI_COMMANDS_H
+#pragma once
 #include "unroll.h"
 
 /*      id, name, function, what it does (the sentence of the help) */
@@ -74,5 +73,3 @@ void manual_roff(void);
 
 /* Prints a script that completes the command's words in "bash", "zsh" or "fish"; completion.c. */
 void completion_print(const char *shell);
-
-#endif

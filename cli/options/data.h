@@ -1,6 +1,5 @@
 /* Opens data for the commands, as the options specify. */
-#ifndef CLI_DATA_H
-#define CLI_DATA_H
+#pragma once
 #include "cli/options/options.h"
 #include "unroll_train.h"
 
@@ -18,5 +17,3 @@ bool writes_labels(const struct settings *settings);
 /* Reads what --val or --test holds out. A file is opened with the model's schema; the caller frees *part->data. */
 unroll_status data_held_out(const struct settings *settings, enum option_id id, const unroll_model *model,
                             unroll_dataset **file, unroll_held_out *part);
-
-#endif

@@ -1,6 +1,5 @@
 /* Networks for the commands, from the options and from files and runs. */
-#ifndef CLI_NETWORK_H
-#define CLI_NETWORK_H
+#pragma once
 #include <limits.h>
 
 #include "cli/show/console.h"
@@ -49,5 +48,3 @@ unroll_status network_open_for(const struct settings *settings, const char *targ
 /* Replaces the model by one whose inputs and predictions are in the units of the data (of --series), unless --raw is
  * given. */
 unroll_status network_in_units(const struct settings *settings, unroll_model **model);
-
-#endif

@@ -1,7 +1,6 @@
 /* The settings of one command: the value of each option and its source. From highest to lowest: command line,
  * UNROLL_* environment, config file, saved run, default. The commands interpret the options. */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#pragma once
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -143,5 +142,3 @@ static inline const char *text_of(const struct settings *s, enum option_id id) {
 static inline int64_t integer_of(const struct settings *s, enum option_id id) { return s->of[id].integer; }
 static inline const int *integers_of(const struct settings *s, enum option_id id) { return s->of[id].integers; }
 static inline double number_of(const struct settings *s, enum option_id id) { return s->of[id].number; }
-
-#endif

@@ -1,6 +1,5 @@
 /* "Did you mean": finds the word nearest to a misspelled one among words that the caller offers one by one. */
-#ifndef CLI_SUGGEST_H
-#define CLI_SUGGEST_H
+#pragma once
 
 struct suggestion {
     const char *word;    /* the misspelled word */
@@ -11,5 +10,3 @@ struct suggestion {
 struct suggestion suggestion_for(const char *word);
 /* The candidate must outlive the suggestion. */
 void suggestion_offer(struct suggestion *suggestion, const char *candidate);
-
-#endif

@@ -1,7 +1,6 @@
 /* The meaning of a model's tokens and classes: the vocabulary of a language model, or the schema of a task that
  * reads texts. How a text is split into words is elsewhere: streams read only characters. */
-#ifndef CLI_SYMBOLS_H
-#define CLI_SYMBOLS_H
+#pragma once
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ void symbols_close(struct symbols *symbols);
 
 /* Returns the token of a symbol, or -1. */
 int32_t symbols_find(const struct symbols *symbols, const char *symbol);
-
-#endif

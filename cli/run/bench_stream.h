@@ -1,6 +1,5 @@
 /* Measures the time of a step of a stream. cmd_bench.c measures sessions. */
-#ifndef CLI_BENCH_STREAM_H
-#define CLI_BENCH_STREAM_H
+#pragma once
 #include "unroll_stream.h"
 
 struct step_times {
@@ -16,5 +15,3 @@ unroll_status bench_stream(const unroll_model *model, const unroll_stream_config
                            int frames, double seconds, struct step_times *times);
 
 void sort_numbers(double *numbers, int count);
-
-#endif

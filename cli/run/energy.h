@@ -1,8 +1,7 @@
 /* Joules of a run, from the power that the user states or from the machine's counters. On each machine only the
  * first rank counts, for everything that runs there. Each source is a line of the table in energy.c. The modeled
  * joules of a plan are in extensions/cluster/planner/mesh_time.c. */
-#ifndef CLI_ENERGY_H
-#define CLI_ENERGY_H
+#pragma once
 #include "cli/run/ranks.h"
 
 struct energy {
@@ -19,5 +18,3 @@ unroll_status energy_open(struct energy *, const struct settings *, const struct
 /* Returns the joules since energy_open. Counters wrap around, in half an hour at full load, so call it more often. */
 double energy_joules(struct energy *);
 void energy_close(struct energy *);
-
-#endif

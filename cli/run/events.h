@@ -1,7 +1,6 @@
 /* TensorBoard events: writes the numbers of the reports as scalars, which `tensorboard --logdir runs` shows. A file
  * holds the events of one process. It only writes, and only scalars. */
-#ifndef CLI_EVENTS_H
-#define CLI_EVENTS_H
+#pragma once
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,5 +25,3 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
 /* Writes one event, which is in the file when the call returns. */
 unroll_status events_write(struct events *events, int64_t step, const struct event_value *values, int count);
 void events_close(struct events *events);
-
-#endif

@@ -1,8 +1,7 @@
 /* Reads frames from a file as they arrive: raw floats, lines of numbers, the samples of a sound, or a NumPy array.
  * Beyond the file's own buffer nothing is read ahead. cmd_stream.c reads text. Errors are returned as messages, so
  * that the readers can be tested without a terminal. */
-#ifndef CLI_FRAMES_H
-#define CLI_FRAMES_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ void frames_close(struct frames *frames);
 
 /* Reads a frame [width]. *more is false at the end of the file or after a signal. */
 unroll_status frames_next(struct frames *frames, float *frame, bool *more);
-
-#endif

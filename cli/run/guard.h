@@ -1,8 +1,7 @@
 /* A small process for each rank of MPI, which outlives it briefly. If the rank is killed, it prints how to resume,
  * and helps launchers to end the other ranks at once and to get the rank's status. It has no access to the training
  * itself. */
-#ifndef CLI_GUARD_H
-#define CLI_GUARD_H
+#pragma once
 #include <sys/types.h>
 
 /* Call before MPI begins and before there are threads. A rank without a guard runs as well, but its failure is not
@@ -16,5 +15,3 @@ void guard_lead(pid_t process);
 void guard_hush(void);
 /* The same, when all ranks only have to end. */
 void guard_done(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Label files of sounds, predicted by a model of the task tag: lines "start TAB end TAB label" in seconds, as Audacity
  * and `unroll train` read them. */
-#ifndef CLI_LABEL_FILES_H
-#define CLI_LABEL_FILES_H
+#pragma once
 #include <jansson.h>
 
 #include "unroll_train.h"
@@ -24,5 +23,3 @@ int label_files_take(void *files, const char *json, const char *line);
 /* Writes all files, or none if one of them exists. */
 unroll_status label_files_write(struct label_files *files);
 void label_files_end(struct label_files *files);
-
-#endif

@@ -1,7 +1,6 @@
 /* Parses texts for launchers and their ranks: messages between them, lines of a host file, HTTP replies. Opens and
  * sends nothing. */
-#ifndef CLI_LAUNCH_TEXT_H
-#define CLI_LAUNCH_TEXT_H
+#pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ const char *line_numbers(const char *line, const char *word, int count, int64_t 
 bool host_read(char *line, int most, char name[HOST_NAME], int *slots);
 /* Returns the object of a reply; NULL if there is none or the status is not success. The text ends with a zero byte. */
 json_t *http_reply(const char *text);
-
-#endif

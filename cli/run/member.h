@@ -1,8 +1,7 @@
 /* A rank started by `unroll launch`. It reports to the launcher ten times a second that this process is alive and
  * its progress, receives requests to save and to stop, and may write files only while its lease is valid. Without a
  * launcher all of this does nothing. Ranks communicate elsewhere. */
-#ifndef CLI_MEMBER_H
-#define CLI_MEMBER_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ bool member_is_dismissed(void);
 void member_trains(void);
 /* Reports how this process ends; the connection is then closed. */
 void member_close(unroll_status status);
-
-#endif

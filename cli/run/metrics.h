@@ -1,6 +1,5 @@
 /* Lines of metrics.jsonl: JSON objects, each with a checksum of its text that detects damage. */
-#ifndef CLI_METRICS_H
-#define CLI_METRICS_H
+#pragma once
 #include <jansson.h>
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
 char *metrics_format(const json_t *object);
 /* Returns the object of a line, or NULL if it is damaged. Lines of older runs have no checksum. json_decref() it. */
 json_t *metrics_parse(const char *line, size_t length);
-
-#endif

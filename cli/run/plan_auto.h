@@ -1,6 +1,5 @@
 /* The planner in the commands: plan --auto prints the candidates, train --split auto uses the best one. */
-#ifndef CLI_PLAN_AUTO_H
-#define CLI_PLAN_AUTO_H
+#pragma once
 #include "cli/options/options.h"
 #include "cli/run/ranks.h"
 #include "unroll_advanced.h"
@@ -13,5 +12,3 @@ unroll_status plan_auto_print(const struct settings *settings, const unroll_plan
 /* train --split auto, once the network is known: chooses the division for the ranks that were started. Updates the
  * settings and ranks; rank 0 prints the choice. */
 unroll_status split_choose(struct settings *settings, const unroll_model *model, struct ranks *ranks);
-
-#endif

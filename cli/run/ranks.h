@@ -1,7 +1,6 @@
 /* A command as one rank of many: how the work is divided, which rank prints and writes, and how all ranks end
  * together. */
-#ifndef CLI_RANKS_H
-#define CLI_RANKS_H
+#pragma once
 #include "cli/options/options.h"
 #include "unroll_train.h"
 
@@ -46,5 +45,3 @@ struct rank_time ranks_now(const struct ranks *ranks);
 void ranks_count(const struct ranks *ranks, const struct rank_time *before, double seconds, struct rank_time *sum);
 /* Returns a list of objects, or NULL for a single process. */
 json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all);
-
-#endif

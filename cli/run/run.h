@@ -1,7 +1,6 @@
 /* The directory of a run: config.json, metrics.jsonl and the same for TensorBoard (events.h), ckpt/step-N/ (the
  * newest and the best), and finally model.safetensors. The library writes the contents of a checkpoint. */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#pragma once
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -104,5 +103,3 @@ void run_say_resume(const struct run *run);
  * run: "best" (the newest if nothing was validated), "newest", or the number of an update whose checkpoint was kept.
  * Prints which were chosen. */
 unroll_status run_weights(const char *path, const char *which, char file[PATH_MAX]);
-
-#endif

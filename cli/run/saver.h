@@ -1,8 +1,7 @@
 /* Writes checkpoints during training, one at a time, in a thread that only uses a snapshot and the files of the run.
  * Each rank writes its own shard of a checkpoint; rank 0 completes the checkpoint when all have. train_loop.c decides
  * when to save. */
-#ifndef CLI_SAVER_H
-#define CLI_SAVER_H
+#pragma once
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -32,5 +31,3 @@ void saver_finish(struct saver *);
 unroll_status saver_wait(struct saver *, struct run *);
 /* The same without waiting: a checkpoint still being written has not failed. */
 unroll_status saver_look(struct saver *, struct run *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Steps of a model that reads sounds: its features, computed from raw samples as they arrive. */
-#ifndef CLI_SOUND_STEPS_H
-#define CLI_SOUND_STEPS_H
+#pragma once
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ unroll_status sound_steps_open(struct sound_steps *steps, struct frames *frames,
 /* Computes the next step; *more is false at the end. */
 unroll_status sound_steps_next(struct sound_steps *steps, struct frames *frames, float *step, bool *more);
 void sound_steps_close(struct sound_steps *steps);
-
-#endif

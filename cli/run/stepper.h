@@ -1,7 +1,6 @@
 /* Runs a model one time step at a time: as a stream on the CPU, which allocates nothing and has bounded latency, or
  * on other devices as a session of one step with carried states (docs/howto/realtime.md). */
-#ifndef CLI_STEPPER_H
-#define CLI_STEPPER_H
+#pragma once
 #include "cli/options/options.h"
 #include "unroll_train.h"
 
@@ -20,5 +19,3 @@ void stepper_close(struct stepper *);
 unroll_status stepper_step(struct stepper *, const int32_t *tokens, const float *numbers, float *outputs);
 /* Resets the states for a new sequence. Prints errors. */
 unroll_status stepper_restart(struct stepper *);
-
-#endif

@@ -1,6 +1,5 @@
 /* A training in the command: cmd_train.c prepares it, train_loop.c runs it. */
-#ifndef CLI_TRAIN_H
-#define CLI_TRAIN_H
+#pragma once
 #include <stdint.h>
 
 #include "cli/options/options.h"
@@ -37,5 +36,3 @@ unroll_status training_replicate(struct training *training);
 
 /* Trains until the end or a signal, including all output and files. */
 unroll_status training_run(struct training *training);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by the files of the training loop: train_loop.c runs the steps, train_show.c displays them, train_result.c
  * measures and prints the result. */
-#ifndef CLI_TRAIN_LOOP_H
-#define CLI_TRAIN_LOOP_H
+#pragma once
 #include "cli/run/energy.h"
 #include "cli/run/saver.h"
 #include "cli/run/train.h"
@@ -76,5 +75,3 @@ unroll_status loop_measure_kept(struct loop *);
 /* Prints the result for people and as JSON. */
 unroll_status loop_tell(const struct loop *);
 unroll_status loop_explain_divergence(const struct loop *);
-
-#endif

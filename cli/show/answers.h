@@ -1,8 +1,7 @@
 /* Answers of a trained model, shown besides curves: forecasts against the truth, confusions of classes, tags over
  * sentences, answers against truths. All of them are in the run's details.json, which the task wrote. What it
  * contains is drawn, whatever the task. */
-#ifndef CLI_ANSWERS_H
-#define CLI_ANSWERS_H
+#pragma once
 #include <jansson.h>
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ int answers_labels(const json_t *details, int chosen[LABELS_MAX]);
 const char *answers_text(const json_t *list, size_t index);
 /* Returns how often a class was answered for examples of another class. */
 json_int_t answers_cell(const json_t *details, int truth, int answer);
-
-#endif

@@ -1,7 +1,6 @@
 /* Messages, errors and one live line on standard error, while the command works; and the formatting of numbers.
  * Commands print results to standard output. */
-#ifndef CLI_CONSOLE_H
-#define CLI_CONSOLE_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ const char *with_commas(char *text, int64_t value);
 const char *with_prefix(char *text, double value);
 const char *as_bytes(char *text, double bytes);
 const char *as_clock(char *text, double seconds);
-
-#endif

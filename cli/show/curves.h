@@ -1,7 +1,6 @@
 /* The curves of a run, read from its metrics.jsonl, and values computed from them: extremes, smooth lines, ranges
  * and ticks. plot_svg.c and plot_terminal.c draw them. */
-#ifndef CLI_CURVES_H
-#define CLI_CURVES_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -74,5 +73,3 @@ struct range range_widened(struct range range, double part);
 
 /* Returns 1, 2 or 5 times a power of ten, so that a range has at most this number of steps. */
 double tick_distance(struct range range, int steps);
-
-#endif

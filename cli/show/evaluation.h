@@ -1,6 +1,5 @@
 /* Evaluations as JSON and as a line of text. */
-#ifndef CLI_EVALUATION_H
-#define CLI_EVALUATION_H
+#pragma once
 #include <jansson.h>
 
 #include "unroll_train.h"
@@ -9,5 +8,3 @@
 json_t *evaluation_to_json(const unroll_evaluation *found);
 /* Writes "1.3604 nats (unigrams 3.1052), 1.963 bits per character, ..". */
 void evaluation_to_text(const unroll_evaluation *found, char *text, size_t size);
-
-#endif

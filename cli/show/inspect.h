@@ -1,6 +1,5 @@
 /* unroll inspect for data files. */
-#ifndef CLI_INSPECT_H
-#define CLI_INSPECT_H
+#pragma once
 #include "cli/options/options.h"
 #include "unroll.h"
 
@@ -11,5 +10,3 @@ unroll_status inspect_data(const struct settings *settings);
 
 /* Prints what a model was trained for: task, columns, labels, scores of the run, and what to type next. */
 void inspect_task(const struct settings *settings, const unroll_model *model);
-
-#endif

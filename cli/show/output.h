@@ -1,6 +1,5 @@
 /* Results: one JSON object on one line of standard output, and files that are written whole or not at all. */
-#ifndef CLI_OUTPUT_H
-#define CLI_OUTPUT_H
+#pragma once
 #include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ unroll_status replace_file(const char *path, const char *bytes, size_t count);
 /* Refuses to write the file `target` over the input `source`, and a target of "-", which only a plot may have. NULL:
  * there is none. */
 unroll_status output_spares(const char *target, const char *source);
-
-#endif

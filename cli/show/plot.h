@@ -1,6 +1,5 @@
 /* The plot that unroll plot draws: filled by cmd_plot.c, drawn by plot_svg.c and plot_terminal.c. */
-#ifndef CLI_PLOT_H
-#define CLI_PLOT_H
+#pragma once
 #include <stdio.h>
 
 #include "cli/show/curves.h"
@@ -28,5 +27,3 @@ const char *plot_label(const struct curves *run, int max);
 
 void plot_svg(struct plot *plot, FILE *file); /* averages its points */
 void plot_terminal(const struct plot *plot);
-
-#endif

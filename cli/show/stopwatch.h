@@ -1,6 +1,5 @@
 /* Seconds of a clock that is never set. Only differences are meaningful. */
-#ifndef CLI_CLOCK_H
-#define CLI_CLOCK_H
+#pragma once
 #include <time.h>
 
 static inline double seconds_now(void)
@@ -9,5 +8,3 @@ static inline double seconds_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Common to all pictures: an SVG page of text and paths without scripts, whose colors follow the reader's light or
  * dark scheme. Lengths are in pixels. */
-#ifndef CLI_SVG_H
-#define CLI_SVG_H
+#pragma once
 #include <stdio.h>
 
 enum { SVG_WIDTH = 880, SVG_LEFT = 64, SVG_RIGHT = 856, SVG_MARGIN = 24, SVG_COLOURS = 10 };
@@ -14,5 +13,3 @@ void svg_write(FILE *out, const char *text);
 void svg_text(FILE *out, const char *class, double x, double y, const char *text);
 /* Writes a label of an axis, with the number of decimals that the distance between labels needs. */
 void svg_tick(FILE *out, const char *class, double x, double y, double value, double distance);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes output safe: names and texts from data may contain bytes that control a terminal, which are printed as '?'. */
-#ifndef CLI_TERMINAL_H
-#define CLI_TERMINAL_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void make_harmless(char *bytes, size_t count, unsigned char *before);
 
 /* Filters standard output from now on: always, or only if it is a terminal. Call once, before the first output. */
 void terminal_open(bool always);
-
-#endif

@@ -1,7 +1,6 @@
 /* Evaluates a part of a data set, batch by batch: its mean loss and the task's metrics, or the task's predictions. Used
  * for validation, test, unroll_model_evaluate and unroll_model_predict. Neither weights nor gradients change. */
-#ifndef TRAIN_EVALUATE_H
-#define TRAIN_EVALUATE_H
+#pragma once
 #include "tasks/task.h"
 
 /* Takes ownership of the part, even on failure. Allocates all memory that the runs need. answers: required for
@@ -21,5 +20,3 @@ unroll_status evaluator_details(const struct evaluator *evaluator, char **detail
 void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_evaluation *described);
 const struct part *evaluator_part(const struct evaluator *evaluator);
 uint64_t evaluator_memory_estimate(const struct evaluator *evaluator); /* bytes */
-
-#endif

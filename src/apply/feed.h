@@ -1,8 +1,7 @@
 /* The batches of a part in order, filled by the task in the layout of the network. If filling takes a noticeable part
  * of the time, a thread fills some in advance. The contents of a batch depend only on its position, so the thread does
  * not affect results, and a position consists of two integers. */
-#ifndef TRAIN_FEED_H
-#define TRAIN_FEED_H
+#pragma once
 #include "tasks/task.h"
 
 enum { FEED_AHEAD = 4 }; /* the most batches that a thread fills in advance */
@@ -33,5 +32,3 @@ double feed_seconds(void);        /* the clock that measures waits */
 void feed_end(struct feed *feed); /* also after a failure; a zeroed feed is allowed */
 /* Returns batch `number` of an epoch, valid until the next one is taken. */
 const struct filled *feed_take(struct feed *feed, int64_t epoch, int64_t number);
-
-#endif

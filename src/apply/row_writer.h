@@ -1,6 +1,5 @@
 /* Prints predicted rows, each once: as JSON, as a csv table for any task, or as text of the task. */
-#ifndef APPLY_ROW_WRITER_H
-#define APPLY_ROW_WRITER_H
+#pragma once
 #include "tasks/task.h"
 
 enum row_format { ROW_JSON, ROW_CSV, ROW_TEXT };
@@ -22,5 +21,3 @@ unroll_status row_writer_open(struct row_writer *writer, const struct task *task
  * after a header. Rows with several steps or items become several lines of the table. */
 unroll_status row_writer_print(struct row_writer *writer, const json_t *row, const char **text);
 void row_writer_close(struct row_writer *writer); /* a zeroed struct is allowed */
-
-#endif

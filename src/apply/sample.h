@@ -1,6 +1,5 @@
 /* Shared by sampling (sample.c) and beam search (beam.c). */
-#ifndef TRAIN_SAMPLE_H
-#define TRAIN_SAMPLE_H
+#pragma once
 #include <stdint.h>
 
 #include "unroll.h"
@@ -13,5 +12,3 @@ unroll_status sample_prompt(const unroll_model *model, const char *prompt,
 /* Runs a beam search; the request must have been checked. */
 unroll_status sample_beam(unroll_model *model, const unroll_sample_config *config,
                           int (*write)(void *arg, const char *symbol), void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 /* Sessions for the shapes of a part's batches, one each. Training sessions share the optimizer and gradient of the
  * first. */
-#ifndef TRAIN_SHAPES_H
-#define TRAIN_SHAPES_H
+#pragma once
 #include "tasks/task.h"
 
 struct shaped {
@@ -15,5 +14,3 @@ unroll_status shaped_open(unroll_model *model, const struct part *part, unroll_s
                           struct shaped *shaped);
 void shaped_close(struct shaped *shaped);                     /* a zeroed struct is allowed */
 uint64_t shaped_memory_estimate(const struct shaped *shaped); /* bytes */
-
-#endif

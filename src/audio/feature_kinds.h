@@ -1,6 +1,5 @@
 /* A kind of features: how its numbers are read, how much memory it needs, and how it computes a frame. */
-#ifndef AUDIO_FEATURE_KINDS_H
-#define AUDIO_FEATURE_KINDS_H
+#pragma once
 #include "audio/sound_features.h"
 
 /* Arrays of the features' memory, in floats. */
@@ -44,5 +43,3 @@ unroll_status mel_plan(struct features_plan *plan); /* checks that no filter is 
 void mel_init(struct unroll_features *f);
 /* Computes the logarithms of the filters' energies, [mels], from the spectrum. */
 void mel_compute(struct unroll_features *f, float *to);
-
-#endif

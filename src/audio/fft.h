@@ -1,7 +1,6 @@
 /* The Fourier transform of real numbers in float, by radices 2, 3, 4 and 5. The order of all operations is fixed, so
  * every machine computes the same bits. */
-#ifndef AUDIO_FFT_H
-#define AUDIO_FFT_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ int fft_size_for(int samples); /* the smallest such size that is not below `samp
 void fft_init(struct fft *fft, int size, float *tables);
 /* Computes X[k] = sum of x[n] exp(-2 pi i n k / size), k = 0 .. size / 2, as pairs of a real and an imaginary part. */
 void fft_run(const struct fft *fft, const float *tables, const float *x, float *scratch, float *spectrum);
-
-#endif

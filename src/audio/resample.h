@@ -1,7 +1,6 @@
 /* Changes the sampling rate by a polyphase filter, a windowed sinc with the constants of torchaudio's resample: Smith
  * 2002, "Digital audio resampling". The order of each sum is fixed. */
-#ifndef AUDIO_RESAMPLE_H
-#define AUDIO_RESAMPLE_H
+#pragma once
 #include <stddef.h>
 
 #include "base/status.h"
@@ -19,5 +18,3 @@ void resampler_free(struct resampler *resampler); /* NULL is a no-op */
 size_t resampler_count(const struct resampler *resampler, size_t samples);
 /* Converts a whole sound of one channel; output [resampler_count]. Samples before and after it are zero. */
 void resampler_run(const struct resampler *resampler, const float *input, size_t samples, float *output);
-
-#endif

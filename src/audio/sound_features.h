@@ -1,8 +1,7 @@
 /* Features of sounds: a table of kinds, and frames of a sound that arrive hop by hop (unroll_features in
  * unroll_stream.h). Frame t ends at sample (t + 1) hop, with zeros before the sound, so that a stream has the frames of
  * the whole sound. */
-#ifndef AUDIO_SOUND_FEATURES_H
-#define AUDIO_SOUND_FEATURES_H
+#pragma once
 #include "audio/fft.h"
 #include "base/status.h"
 #include "unroll_stream.h"
@@ -40,5 +39,3 @@ static inline size_t features_steps(const struct features_plan *plan, size_t sam
 {
     return samples / ((size_t)plan->hop * (size_t)plan->stack);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads whole sounds: wav files by our own parser; flac, ogg, opus, mp3 and aiff by libsndfile, loaded at run time. */
-#ifndef AUDIO_SOUND_FILE_H
-#define AUDIO_SOUND_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ bool sound_begins(const char *head, size_t bytes); /* true for the first bytes o
 /* Reads a sound from the bytes of its file. Without `samples` only the other fields are set. name: for messages. */
 unroll_status sound_read(const char *name, const void *bytes, size_t size, bool samples, struct sound *sound);
 void sound_end(struct sound *sound);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses wav files (RIFF, Microsoft and IBM 1991; extensible formats, Microsoft 2001) from any source of bytes. */
-#ifndef AUDIO_WAV_H
-#define AUDIO_WAV_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void wav_to_floats(const struct wav *wav, const void *bytes, size_t samples, flo
 enum sound_channels { CHANNELS_MIX, CHANNELS_FIRST, CHANNELS_ALL };
 /* Reduces the channels in place: their mean, the first one, or all. */
 void sound_mix(float *samples, size_t frames, int channels, enum sound_channels how);
-
-#endif

@@ -1,6 +1,5 @@
 /* Little-endian integers in files. The pointers need no alignment. */
-#ifndef BASE_BYTES_H
-#define BASE_BYTES_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static inline void put_number(void *to, uint64_t number, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) ((unsigned char *)to)[i] = (unsigned char)(number >> 8 * i);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Element types of tensors with safetensors' names, and the types of packed weights with the names of options. One list
  * generates the enum, the names and the sizes. Only the two 16-bit float formats are converted here; there is no other
  * arithmetic. */
-#ifndef BASE_DTYPE_H
-#define BASE_DTYPE_H
+#pragma once
 #include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ static inline uint16_t f32_to_f16(float value)
     magnitude += 0xfffu + (magnitude >> 13 & 1);
     return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
 }
-
-#endif

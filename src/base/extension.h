@@ -1,7 +1,6 @@
 /* Rows that extensions add to the tables of the core. Which extensions a build has is in the file that
  * tools/extensions.sh writes; the core names none. */
-#ifndef BASE_EXTENSION_H
-#define BASE_EXTENSION_H
+#pragma once
 #include "base/status.h"
 
 /* An extension defines an array of these that ends with NULL: `row` is of the type that the table of that name has. */
@@ -21,5 +20,3 @@ const void *extension_row(const char *table, int index);
 /* Fails with the name of the extension that has the row, if this build leaves it out; otherwise returns UNROLL_OK. A
  * name of "" stands for the only row of a table. */
 unroll_status extension_refuse(const char *table, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads and writes whole files. A read returns the whole file or an error; a write never leaves a partial file. Data
  * sets larger than memory have their own readers. */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ bool sync_directory(const char *directory);
 
 unroll_status make_directories(const char *path); /* also the parents; existing ones are no error */
 bool file_exists(const char *path);
-
-#endif

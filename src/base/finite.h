@@ -1,6 +1,5 @@
 /* Checks that floats are finite. Inline, because streams check every frame and must finish within 100 ns. */
-#ifndef BASE_FINITE_H
-#define BASE_FINITE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline size_t first_not_finite(const float *x, size_t n)
     while (i < n && x[i] - x[i] == 0) i++;
     return i;
 }
-
-#endif

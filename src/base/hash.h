@@ -1,8 +1,7 @@
 /* FNV-1a (Fowler, Noll, Vo), 64 bits, to compare programs, texts and configurations. A hash starts from HASH_BEGIN or
  * continues another one. Checkpoints store hash_words of their text. Collisions can be constructed, so it is not for
  * untrusted keys. */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -57,5 +56,3 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
 {
     return hash_number(text ? hash_bytes(hash, text, strlen(text)) : hash, 0);
 }
-
-#endif

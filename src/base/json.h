@@ -1,8 +1,7 @@
 /* Strict JSON on top of jansson: limits, located errors, typed fields. Our names start with json_field or are verbs;
  * plain json_* is jansson's. There is no schema: each caller reads its fields and refuses others with
  * json_fields_known. */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ unroll_status json_field_object(const json_t *object, const char *where, const c
 
 /* Refuses keys that are not in known[], a NULL-terminated list. */
 unroll_status json_fields_known(json_t *object, const char *where, const char *const known[]);
-
-#endif

@@ -1,8 +1,7 @@
 /* Settings as text, "tokens=words,vocab=5000", for options that only one reader has. The reader lists its keys; others
  * are refused with a list of the known ones. The command's options (cli/options/options.h) are converted to such
  * texts. */
-#ifndef BASE_KEY_VALUE_H
-#define BASE_KEY_VALUE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ bool key_value_find(const char *text, const char *name, char value[KEY_VALUE_SIZ
 
 /* Returns the index-th documented key, or NULL after the last. keys may be NULL. */
 const struct key *key_at(const struct key *keys, int index);
-
-#endif

@@ -1,7 +1,6 @@
 /* Zeroed arrays, aligned for every vector width, with counters for tests. The tests check with them that a training
  * step allocates nothing, and make each allocation fail. The plan places its buffers inside one block. */
-#ifndef BASE_MEMORY_H
-#define BASE_MEMORY_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ uint64_t memory_live(void);
 
 /* For tests: after n more successes every allocation fails; n < 0 removes the limit. */
 void memory_fail_after(int64_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * and digits; a real may have a sign, a point and an exponent. Blanks, hex, inf and nan are refused; values out of
  * range are reported and never wrap. The locale has no effect. JSON numbers are parsed by jansson and narrowed in
  * json.h. */
-#ifndef BASE_NUMBER_H
-#define BASE_NUMBER_H
+#pragma once
 #include <stdint.h>
 
 enum number_state {
@@ -20,5 +19,3 @@ enum number_state number_real(const char **at, double min, double max, double *v
 /* The text must contain this number only. */
 enum number_state number_whole_integer(const char *text, int64_t min, int64_t max, int64_t *value);
 enum number_state number_whole_real(const char *text, double min, double max, double *value);
-
-#endif

@@ -1,8 +1,7 @@
 /* Random numbers that depend only on a key and a counter (Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel Random
  * Numbers: As Easy as 1, 2, 3", SC 2011). A mask drawn with (seed; tensor, step, element) is the same for any number of
  * threads, ranks and chunks. Not for cryptography. */
-#ifndef BASE_PHILOX_H
-#define BASE_PHILOX_H
+#pragma once
 #include <stdint.h>
 
 #ifndef PHILOX_CODE /* GPU sources define their own function qualifiers */
@@ -46,5 +45,3 @@ struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position); /* resumes
 uint32_t rng_next_u32(struct rng *rng);
 float rng_uniform(struct rng *rng);              /* [0, 1) with 24 bits */
 uint64_t rng_below(struct rng *rng, uint64_t n); /* uniform in 0 .. n-1; n >= 1 */
-
-#endif

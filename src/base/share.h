@@ -1,6 +1,5 @@
 /* Divides a range: rows among threads, units among ranks. */
-#ifndef BASE_SHARE_H
-#define BASE_SHARE_H
+#pragma once
 #include <stdint.h>
 
 /* Returns share `at` of n shares of `size`, in multiples of `grain`: [*first, *first + *count). */
@@ -12,5 +11,3 @@ static inline void shard_range(uint32_t size, int n, int at, uint32_t grain, uin
     *first = (uint32_t)(begin < size ? begin : size);
     *count = (uint32_t)(end < size ? end : size) - *first;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Public structs that start with their size, for callers compiled with another version of the headers. A smaller struct
  * has fewer fields: the missing ones keep their defaults. A larger one is accepted if the fields that this library does
  * not have are 0. New fields are appended, never put into padding. Structs without a size never change their layout. */
-#ifndef BASE_SIZED_H
-#define BASE_SIZED_H
+#pragma once
 #include <stddef.h>
 
 #include "base/status.h"
@@ -47,5 +46,3 @@ void sized_begin(const void *standard, size_t size, void *given, size_t given_si
 #define SIZED_SPEC SIZED(unroll_model_config, "unroll_model_config_default()")
 /* A struct that a function fills has no default. */
 #define SIZED_RESULT(type_) SIZED(type_, "{ .size = sizeof(" #type_ ") }")
-
-#endif

@@ -1,7 +1,6 @@
 /* Errors: a status for the calling code and one sentence for the user. The function that detects an error calls fail();
  * its callers only pass the status on. Nothing is printed here. */
-#ifndef BASE_STATUS_H
-#define BASE_STATUS_H
+#pragma once
 #include "base/try.h"
 #include "unroll.h"
 
@@ -22,5 +21,3 @@ void clear_notes(void);
 
 /* Lists the names that name_of(0), name_of(1), ... return until NULL: "a, b, c". Returns text. */
 const char *list_names(const char *(*name_of)(int index), char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Tables that can be extended: the rows of the core, those of extensions (extension.h), and a few that tests add at run
  * time. A row starts with a name and a few words about it; its other fields belong to the table's module. */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#pragma once
 #include "base/status.h"
 
 enum { TABLE_ADDED_MAX = 4 };
@@ -21,5 +20,3 @@ const char *table_name(const struct table *table, int index, const char **about)
 int table_find(const struct table *table, const char *name);             /* -1: not found */
 unroll_status table_refuse(const struct table *table, const char *name); /* fails with a list of the known names */
 unroll_status table_add(struct table *table, const void *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* Threads that run one function together (SPMD) and synchronize at barriers. There is no task queue: every member calls
  * the same function and finds its share by its number. */
-#ifndef BASE_TEAM_H
-#define BASE_TEAM_H
+#pragma once
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int team_size(const struct team *team);
  * returned. Members flush denormals; the caller's mode is restored. Runs must not overlap and do not allocate. Between
  * runs the workers sleep. Fails only in a forked child whose threads cannot be started. */
 unroll_status team_run(struct team *team, void (*work)(void *arg, int me), void *arg);
-
-#endif

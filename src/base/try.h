@@ -1,6 +1,5 @@
 /* Returns the status of a failed call. Used by the library and the command. */
-#ifndef BASE_TRY_H
-#define BASE_TRY_H
+#pragma once
 
 #define TRY(call)                                      \
     do {                                               \
@@ -8,5 +7,3 @@
         if (status_of_call != UNROLL_OK)               \
             return status_of_call;                     \
     } while (0)
-
-#endif

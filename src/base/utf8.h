@@ -1,6 +1,5 @@
 /* Strict UTF-8: decodes one character to its code point. Splitting and numbering of text is in data/tokenize.c. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ int utf8_read(const unsigned char *at, const unsigned char *end, int32_t *code);
 
 /* Returns whether all bytes are well-formed. JSON cannot contain others. */
 bool utf8_is_valid(const char *string);
-
-#endif

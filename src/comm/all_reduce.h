@@ -1,7 +1,6 @@
 /* All-reduce algorithms as data: what each member sends and receives in each round. The messages are sent in
  * collective.c. */
-#ifndef COMM_ALL_REDUCE_H
-#define COMM_ALL_REDUCE_H
+#pragma once
 #include "comm/comm.h"
 
 struct shape {
@@ -26,5 +25,3 @@ unroll_status algorithm_add(const struct algorithm_row *); /* for tests */
 
 /* Computes one round of a member. Returns false after the last round. */
 bool algorithm_round(enum algorithm, const struct shape *, int number, struct round *);
-
-#endif

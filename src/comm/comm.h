@@ -1,8 +1,7 @@
 /* Communication between the ranks of a mesh. Transports (self, threads, mpi) carry messages; the collectives are
  * schedules of messages, the same for all transports. Only one thread of a rank, its communication queue, makes
  * calls. */
-#ifndef COMM_COMM_H
-#define COMM_COMM_H
+#pragma once
 #include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,5 +140,3 @@ unroll_status comm_broadcast(struct unroll_comm *, uint32_t tag, void *data, siz
 /* Called by all ranks with their status. All return the failure of the lowest failing rank, with its message. If
  * `number` differs between ranks, all fail with a message that names `what`. NULL comm: a single rank. */
 unroll_status comm_agree(struct unroll_comm *, unroll_status mine, uint64_t number, const char *what);
-
-#endif

@@ -1,7 +1,6 @@
 /* Hook for long computations, which call it between blocks of far less than a millisecond so that active sums progress.
  * If no rank communicates on this thread, it costs one comparison. */
-#ifndef COMM_POLL_H
-#define COMM_POLL_H
+#pragma once
 #include <stdbool.h>
 
 struct unroll_comm;
@@ -19,5 +18,3 @@ static inline void comm_poll(void)
 
 /* True if a sum is active on this thread: blocks should then be small. */
 bool comm_wants_polls(void);
-
-#endif

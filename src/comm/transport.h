@@ -1,7 +1,6 @@
 /* Interface of transports, which carry messages between ranks: one file each, and a row in transport_table.c.
  * Collectives are in collective.c, the same for all transports. */
-#ifndef COMM_TRANSPORT_H
-#define COMM_TRANSPORT_H
+#pragma once
 #include "base/system/clock.h"
 #include "base/system/process.h"
 #include "comm/comm.h"
@@ -111,5 +110,3 @@ bool comm_waits_on(struct unroll_comm *, struct wait_timeout *, double now);
 void comm_ping_end(struct unroll_comm *);
 void comm_waited(struct unroll_comm *, double begin); /* counts the time since `begin` as exposed */
 void comm_collectives_free(struct unroll_comm *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Formats for exchanging models with other tools: one row and one file each. Containers (safetensors, npy, JSON) are in
  * io, and our own model file, which needs no conversion, in model_file.c. */
-#ifndef FILE_FILE_TABLE_H
-#define FILE_FILE_TABLE_H
+#pragma once
 #include "unroll_network.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void report_line(void (*report)(void *arg, const char *line), void *arg, const c
     __attribute__((format(printf, 3, 4)));
 
 bool path_ends_in(const char *path, const char *ending);
-
-#endif

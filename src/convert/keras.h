@@ -1,7 +1,6 @@
 /* Weights in Keras' layout, which RTNeural and RNNoise also use: kernels [inputs, gates x units], LSTM gates i f c o,
  * GRU gates z r h. Ours is PyTorch's: [gates x units, inputs], i f g o, r z n. */
-#ifndef FILE_KERAS_H
-#define FILE_KERAS_H
+#pragma once
 #include "model/model.h"
 
 #define EXPORT_WEIGHTS "export the weights again, or take another copy of the file" /* a fix, for messages */
@@ -14,5 +13,3 @@ struct keras_weights {
 
 /* Converts and copies the weights of a layer. */
 void keras_fill(const struct unroll_model *, int layer, const struct keras_weights *);
-
-#endif

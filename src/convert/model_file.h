@@ -1,6 +1,5 @@
 /* Shared by the files of models: the network as JSON. */
-#ifndef FILE_MODEL_FILE_H
-#define FILE_MODEL_FILE_H
+#pragma once
 #include "base/json.h"
 #include "convert/tensor_set.h"
 #include "model/model.h"
@@ -27,5 +26,3 @@ unroll_status layers_from_json(json_t *, const char *path, unroll_layer layer[MO
 
 /* In model_file_1.c. Creates the model described by a file of version 1, without its weights. */
 unroll_status model_from_version_1(const struct safetensors *, const char *path, struct unroll_model **);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tensors of a safetensors file, or of several with an index (model.safetensors.index.json), as one list. Importers
  * interpret them. */
-#ifndef FILE_TENSOR_SET_H
-#define FILE_TENSOR_SET_H
+#pragma once
 #include "io/safetensors.h"
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ const struct tensor_view *tensor_set_find(const struct tensor_set *set, const ch
 
 /* Returns a metadata value of a single file, or NULL. */
 const char *tensor_set_metadata(const struct tensor_set *set, const char *key);
-
-#endif

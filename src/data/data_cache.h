@@ -2,8 +2,7 @@
  * next run maps the file again. The file has the safetensors format. It is in UNROLL_CACHE, XDG_CACHE_HOME/unroll or
  * ~/.cache/unroll. Its name is a hash of the data's bytes, the way they are read, and the version of this format.
  * UNROLL_CACHE=off keeps everything in memory. */
-#ifndef DATA_DATA_CACHE_H
-#define DATA_DATA_CACHE_H
+#pragma once
 #include "data/data_schema.h"
 #include "io/input.h"
 
@@ -30,5 +29,3 @@ void cache_close(struct data_cache *cache); /* removes an unfinished file; NULL 
 
 /* Sets limits for tests: smaller data or arrays are not cached; files beyond a total of `all` bytes are removed. */
 void cache_limits(size_t file, size_t arrays, uint64_t all);
-
-#endif

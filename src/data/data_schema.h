@@ -1,8 +1,7 @@
 /* A schema makes further data be read like earlier data: names, types and vocabularies of columns, and the options of
  * the reader. A model stores it (tasks/schema.h) as the JSON object "data" of its schema. It contains nothing that is
  * learned from the data. */
-#ifndef DATA_DATA_SCHEMA_H
-#define DATA_DATA_SCHEMA_H
+#pragma once
 #include "base/json.h"
 #include "base/token_kind.h"
 #include "data/dataset.h"
@@ -49,5 +48,3 @@ json_t *time_style_to_json(const struct time_style *style);
 unroll_status time_style_from_json(const json_t *json, const char *where, struct time_style *style);
 
 extern const char *const column_type_names[]; /* "tokens", "category", "set", "numbers", "time" */
-
-#endif

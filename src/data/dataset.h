@@ -1,8 +1,7 @@
 /* A data set for training or prediction: sequences of steps, and columns of tokens, categories, sets, numbers or times.
  * A column has an entry for each step or for each sequence. A builder (builder.h) creates it from the rows of a reader,
  * for any format. Tasks (tasks/task.h) choose inputs, targets and held-out parts. */
-#ifndef DATA_DATASET_H
-#define DATA_DATASET_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -132,5 +131,3 @@ const char *dataset_names(const unroll_dataset *dataset, char *text, size_t size
 
 /* Continues a hash with all training data; checkpoints store it. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash);
-
-#endif

@@ -1,6 +1,5 @@
 /* Data passed by a C program: rows through the public builder, and arrays as rows. */
-#ifndef DATA_OWN_DATA_H
-#define DATA_OWN_DATA_H
+#pragma once
 #include "data/readers/reader_table.h"
 
 struct own_arrays {
@@ -14,5 +13,3 @@ struct own_arrays {
 unroll_status own_arrays_take(const unroll_column *given, int count, unroll_column **arrays);
 unroll_status own_arrays_check(const struct own_arrays *own);
 unroll_status own_arrays_hand(void *own, struct builder *builder); /* a hand_rows of the struct */
-
-#endif

@@ -1,7 +1,6 @@
 /* A data set divided among ranks for each epoch, as specified by unroll_sampler_config, with results kept between
  * calls. It does not depend on who trains on it. */
-#ifndef DATA_SET_DIVISION_H
-#define DATA_SET_DIVISION_H
+#pragma once
 #include "unroll_train.h"
 
 struct division;
@@ -17,5 +16,3 @@ int division_part(const struct division *, int64_t sequence);
 /* Returns the sequence in a row of a batch of an epoch, -1: none. Any thread may call it; the first caller of an epoch
  * waits until its order has been computed. */
 int64_t division_at(struct division *, int64_t epoch, int64_t batch, int row);
-
-#endif

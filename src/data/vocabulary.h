@@ -1,7 +1,6 @@
 /* Distinct strings and their numbers: pieces of texts, categories, members of sets. Strings are copied; words.h defines
  * the pieces of a text. */
-#ifndef DATA_VOCABULARY_H
-#define DATA_VOCABULARY_H
+#pragma once
 #include "data/dataset.h"
 
 struct vocabulary;
@@ -31,5 +30,3 @@ void vocabulary_sort(struct vocabulary *vocabulary, enum vocabulary_order order,
 
 /* Copies the strings for a column. */
 unroll_status vocabulary_write(const struct vocabulary *vocabulary, struct column *column);
-
-#endif

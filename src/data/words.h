@@ -1,7 +1,6 @@
 /* Defines the tokens of a text: where a character or a word ends. It does not split words into pieces, and it knows no
  * language. */
-#ifndef DATA_WORDS_H
-#define DATA_WORDS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ extern const struct pieces pieces_of_kind[];
 
 /* The number of bytes after its end that a piece may depend on. */
 enum { PIECE_MARGIN = 16 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The interface of a device, a row of device_table.c. A device allocates the segments of a finished plan, binds kernels
  * to its operations and runs its phases. It uses plans and cells (through their table), but not models or sessions. */
-#ifndef DEVICE_DEVICE_H
-#define DEVICE_DEVICE_H
+#pragma once
 #include "comm/comm.h"
 #include "plan/ir/plan.h"
 #include <stdio.h>
@@ -108,5 +107,3 @@ unroll_status device_choose(const char *name, const struct device **, const char
 /* Parses a precision of products: "bf16". NULL means fp32, also if the plan computes in fp64. Fails if the device does
  * not support it. */
 unroll_status device_precision(const struct device *, const char *name, enum precision *);
-
-#endif

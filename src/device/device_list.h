@@ -1,7 +1,6 @@
 /* Lists of devices as text: "cpu,opencl". Rank r of a mesh uses entry r, modulo the number of entries. No device is
  * opened here. */
-#ifndef DEVICE_DEVICE_LIST_H
-#define DEVICE_DEVICE_LIST_H
+#pragma once
 #include "device/device.h"
 #include <string.h>
 
@@ -28,5 +27,3 @@ static inline const char *entry_which(const struct entries *e, int rank)
     const int i = entry_of(e, rank);
     return e->which[i] ? e->text[i] + e->which[i] : NULL;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Messages and sums for a device that cannot communicate itself: the host exchanges them between ranges of the list,
  * from its own memory. The messages are those of the CPU (device/cpu/executor/exchange.c), so ranks on different
  * devices can communicate. Independent of the device. */
-#ifndef DEVICE_STAGED_H
-#define DEVICE_STAGED_H
+#pragma once
 #include "comm/comm.h"
 #include "plan/ir/plan.h"
 
@@ -22,5 +21,3 @@ unroll_status staged_new(const struct plan *, struct unroll_comm *, const struct
 void staged_free(struct staged *); /* NULL is allowed */
 /* Implements a device's run (device.h). */
 unroll_status staged_run(struct staged *, enum phase first, enum phase last);
-
-#endif

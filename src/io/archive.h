@@ -1,8 +1,7 @@
 /* Packed files and archives, through libarchive: gz, xz, zst, bz2, tar, zip. Members are read one after the other. Data
  * that is damaged or encrypted, archives inside archives, and data that unpacks to far more than its size are
  * refused. */
-#ifndef DATA_ARCHIVE_H
-#define DATA_ARCHIVE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ unroll_status archive_open(int descriptor, const void *bytes, size_t size, const
 unroll_status archive_next(struct archive_file *file, const char **member);
 unroll_status archive_read(struct archive_file *file, void *to, size_t wanted, size_t *got);
 void archive_close(struct archive_file *file); /* NULL is a no-op */
-
-#endif

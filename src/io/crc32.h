@@ -1,6 +1,5 @@
 /* Incremental CRC-32 of zip and gzip (reflected polynomial 0xedb88320). Runs use CRC-32C instead (cli/run/crc.h). */
-#ifndef BASE_CRC32_H
-#define BASE_CRC32_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct crc32 {
 void crc32_begin(struct crc32 *crc);
 /* Returns the CRC of the bytes so far plus `count` more. `before` is the CRC so far, initially 0. */
 uint32_t crc32_add(const struct crc32 *crc, uint32_t before, const void *bytes, size_t count);
-
-#endif

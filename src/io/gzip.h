@@ -1,6 +1,5 @@
 /* Decompresses all members of a gzip file with zlib, which verifies the CRC-32 and size of each. */
-#ifndef DATA_GZIP_H
-#define DATA_GZIP_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int64_t gzip_next(struct gzip *gzip, const void **bytes);
 const char *gzip_error(const struct gzip *gzip); /* NULL: no error */
 uint64_t gzip_packed(const struct gzip *gzip);   /* packed bytes read so far */
 void gzip_close(struct gzip *gzip);              /* NULL is a no-op */
-
-#endif

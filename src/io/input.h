@@ -1,7 +1,6 @@
 /* Reads data from a file, standard input, a folder of files, or an archive, packed or not. Inputs can be read twice:
  * what comes from a pipe is kept in a temporary file. Formats of data are parsed elsewhere. */
-#ifndef DATA_INPUT_H
-#define DATA_INPUT_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ int64_t input_lines(const struct input *input);    /* lines of this member read 
 bool input_is_of_files(const char *path);          /* true for a folder, or a name that ends like an archive's */
 bool input_is_folder(const struct input *input);
 void input_close(struct input *input); /* NULL is a no-op */
-
-#endif

@@ -1,8 +1,7 @@
 /* NumPy's files: .npy, one array after a small header, and .npz, a zip archive of uncompressed .npy files
  * (numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1 to 3). Compressed archives and archives
  * beyond 4 GiB are refused. */
-#ifndef FILE_NPY_H
-#define FILE_NPY_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ const struct tensor_view *npz_find(const struct npz *file, const char *name); /*
  * type. */
 unroll_status npy_write(const char *path, const struct tensor_view *tensor);
 unroll_status npz_write(const char *path, const struct tensor_view *tensors, int count);
-
-#endif

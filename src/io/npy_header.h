@@ -1,8 +1,7 @@
 /* Parses the header of a .npy, the text of a Python dict with three keys:
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (90, 2), }
  * Also used by the command, which reads arrays from streams. The bytes around the text are handled in io/npy.c. */
-#ifndef BASE_NPY_HEADER_H
-#define BASE_NPY_HEADER_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct npy_header {
 
 /* Parses the text up to `end`. Returns false if it is not this dict or the array has too many axes. */
 bool npy_read_header(const char *text, const char *end, struct npy_header *header);
-
-#endif

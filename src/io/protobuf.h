@@ -1,8 +1,7 @@
 /* The wire format of protocol buffers: fields of varints, fixed-size numbers and bytes
  * (protobuf.dev/programming-guides/encoding). The caller interprets the fields. A reader never leaves its bytes and
  * allocates nothing. */
-#ifndef FILE_PROTOBUF_H
-#define FILE_PROTOBUF_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void pb_end(struct pb_writer *, size_t begun);
 
 /* Appends a field of `size` bytes for the caller to fill. Returns NULL after a failure. */
 void *pb_put_room(struct pb_writer *, uint32_t field, size_t size);
-
-#endif

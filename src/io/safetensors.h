@@ -1,7 +1,6 @@
 /* safetensors files: named arrays after a JSON header (github.com/huggingface/safetensors). A file is checked
  * completely when it is opened; every view then stays inside its bytes. Importers check names and shapes. */
-#ifndef FILE_SAFETENSORS_H
-#define FILE_SAFETENSORS_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ unroll_status safetensors_must_have_checksum(const struct safetensors *file, con
  * shapes, data and metadata, independent of their layout, is added to the metadata. */
 unroll_status safetensors_write(const char *path, const struct tensor_view *tensors, int count,
                                 const struct metadata *metadata, int metadata_count);
-
-#endif

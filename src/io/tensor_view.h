@@ -1,7 +1,6 @@
 /* A named array as stored in a file: element type, shape, bytes. All array formats read and write it. A view does not
  * own its bytes: they belong to the open file or to the caller. */
-#ifndef FILE_TENSOR_VIEW_H
-#define FILE_TENSOR_VIEW_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ uint64_t tensor_view_count(const struct tensor_view *tensor);
 /* Formats the shape as "[20, 3, 8]" for messages. Returns text. */
 enum { SHAPE_TEXT = 176 };
 const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The initial weights of a new model. */
-#ifndef MODEL_INITIAL_H
-#define MODEL_INITIAL_H
+#pragma once
 #include "model/model.h"
 
 /* The values of unroll_network.init, in this order. */
@@ -8,5 +7,3 @@ enum initial { INITIAL_UNIFORM, INITIAL_XAVIER, INITIAL_ORTHOGONAL, INITIAL_COUN
 
 /* Fills the values of a model made from this network; fails on options that the network cannot use. */
 unroll_status initial_weights(struct unroll_model *, const unroll_network *, uint64_t seed);
-
-#endif

@@ -1,7 +1,6 @@
 /* A kind of layer as data: the checks of its options, and its parameters. Its operations are not here: plans find them
  * by the kind's name (plan/lower/lowering.h). */
-#ifndef MODEL_LAYER_KIND_H
-#define MODEL_LAYER_KIND_H
+#pragma once
 #include "model/model.h"
 
 struct layer_kind {
@@ -41,5 +40,3 @@ struct layer_option {
     bool given;
 };
 unroll_status refuse_options(const struct layer_option *, size_t count, int index, const char *kinds);
-
-#endif

@@ -1,6 +1,5 @@
 /* The kinds of layers, a row and a file each. Their operations are in plan/lower/. */
-#ifndef MODEL_LAYER_TABLE_H
-#define MODEL_LAYER_TABLE_H
+#pragma once
 #include "model/layer_kind.h"
 
 /* Add new kinds here. The recurrent kind handles all names that no other row has. */
@@ -9,5 +8,3 @@
 #define DECLARE_LAYER_KIND(name) extern const struct layer_kind layer_##name;
 LAYER_KINDS(DECLARE_LAYER_KIND)
 #undef DECLARE_LAYER_KIND
-
-#endif

@@ -1,7 +1,6 @@
 /* A model: the network, its parameters with their names, and their values. It is independent of devices and plans: the
  * plan's lowering reads it, and devices copy its values. */
-#ifndef MODEL_MODEL_H
-#define MODEL_MODEL_H
+#pragma once
 #include "nn/pools.h"
 #include "base/dtype.h"
 #include "base/token_kind.h"
@@ -228,5 +227,3 @@ unroll_status network_build(const unroll_network *, const struct cell_declaratio
 unroll_status network_zeros(const unroll_network *, struct unroll_model **model);
 unroll_status model_build(const unroll_model_config *spec, const struct cell_declaration *cell, uint64_t seed,
                           struct unroll_model **model);
-
-#endif

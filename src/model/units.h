@@ -1,7 +1,6 @@
 /* Models in the units of the data: the scales of the schema merged into the weights (unroll_model_to_units). units.c
  * has models with scaled columns, units_series.c forecasts. */
-#ifndef MODEL_UNITS_H
-#define MODEL_UNITS_H
+#pragma once
 #include <jansson.h>
 
 #include "base/status.h"
@@ -37,5 +36,3 @@ unroll_status units_check_raw(const unroll_model *model, bool raw);
 
 /* Fails if the weights of a model in units would lose their meaning in this dtype. */
 unroll_status units_check_dtype(const unroll_model *model, const char *dtype);
-
-#endif

@@ -1,6 +1,4 @@
 /* The pools over time, as models, plans and kernels number them. */
-#ifndef NN_POOLS_H
-#define NN_POOLS_H
+#pragma once
 
 enum pool { POOL_LAST, POOL_MEAN, POOL_MAX, POOL_FIRST };
-#endif

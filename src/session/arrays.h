@@ -1,7 +1,6 @@
 /* Runs whole sequences from NumPy files in a session: converts the arrays of a file to a batch with states, and the
  * results to arrays. verify.c compares them. */
-#ifndef SESSION_ARRAYS_H
-#define SESSION_ARRAYS_H
+#pragma once
 #include "io/npy.h"
 #include "model/model.h"
 
@@ -52,5 +51,3 @@ void arrays_close(struct arrays *);
 /* Runs the arrays in a session of their own. results_free, unless it fails. */
 unroll_status arrays_run(unroll_model *, const struct arrays *, const unroll_run_config *, struct results *);
 void results_free(struct results *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the first bad number when a loss or a gradient is not finite. */
-#ifndef SESSION_LOCATE_H
-#define SESSION_LOCATE_H
+#pragma once
 #include "device/device.h"
 
 /* After a forward pass: describes the first parameter, or else the first layer, step, row and gate, that is NaN or
@@ -9,5 +8,3 @@ void locate_in_forward(const struct device *, void *executable, const struct pla
 
 /* After the sums: names the first parameter whose gradient is not finite. */
 void locate_in_gradients(const struct device *, void *executable, const struct plan *, char *room, size_t size);
-
-#endif

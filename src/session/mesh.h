@@ -1,7 +1,6 @@
 /* A session on one of several ranks: its place in the mesh, the check of all ranks before a run, and gathering of
  * buffers from the shares of all ranks. */
-#ifndef SESSION_MESH_H
-#define SESSION_MESH_H
+#pragma once
 #include "session/session_state.h"
 #include "unroll_advanced.h"
 
@@ -43,5 +42,3 @@ bool mesh_holds(const unroll_session *, const struct buffer *);
 /* Copies this rank's share from the whole buffer: to an array, or to the device. No messages. */
 void mesh_share(const unroll_session *, const struct buffer *, const float *whole, float *share);
 unroll_status mesh_scatter(unroll_session *, const struct buffer *, const float *whole);
-
-#endif

@@ -1,8 +1,7 @@
 /* What other rooms use of sessions beyond the public interface: the weights that a rank updates as one vector,
  * estimates, replicas, rates of ranks, and gradients that two ranks compute. Files of this room share session_state.h.
  */
-#ifndef SESSION_SESSION_H
-#define SESSION_SESSION_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -125,5 +124,3 @@ unroll_status twice_begin(struct twice *, const unroll_batch *);
  * only two ranks differ, the one that recomputed does so again: if its own result changes, it is wrong, otherwise the
  * other is. *ranks: the number of suspects, 2 if two ranks differ in both shares. */
 unroll_status twice_compare(struct twice *, int *rank, int *ranks);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a session that the files of this module share. Users include only unroll.h. */
-#ifndef SESSION_STATE_H
-#define SESSION_STATE_H
+#pragma once
 #include "device/device_list.h"
 #include "model/model.h"
 #include "plan/ir/plan.h"
@@ -89,5 +88,3 @@ unroll_status session_take_over(unroll_session *);
 
 /* Call after changing the weights: renews the packed copies that products read. */
 unroll_status session_pack(unroll_session *);
-
-#endif

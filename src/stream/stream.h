@@ -1,8 +1,7 @@
 /* A stream in memory: a struct, its arrays at offsets, and the operations of its plan as calls with prepared addresses.
  * A stream stores the address its calls were prepared for. Streams and weights can therefore be copied as bytes. The
  * plan is not kept. */
-#ifndef STREAM_STREAM_H
-#define STREAM_STREAM_H
+#pragma once
 #include "device/cpu/kernels/kernel.h"
 #include "model/model.h"
 #include "plan/ir/plan.h"
@@ -156,5 +155,3 @@ void stream_move(struct unroll_stream *); /* updates the calls after the stream 
 struct stream_header stream_header_of(const unroll_model *, size_t rows);
 /* Checks saved states of a stream with s->header; their size must be `expected`. */
 unroll_status stream_check_state(const struct unroll_stream *s, const void *state, size_t bytes, size_t expected);
-
-#endif

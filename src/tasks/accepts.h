@@ -1,8 +1,7 @@
 /* Tables of what each task accepts: which losses, whether a pool, which directions, and which kinds of columns its
  * options may name. The command, C and Python use the same checks. They apply to networks that are created, to models
  * that are trained or used, and to columns named by options. */
-#ifndef TASKS_ACCEPTS_H
-#define TASKS_ACCEPTS_H
+#pragma once
 #include <jansson.h>
 
 #include "data/dataset.h"
@@ -70,5 +69,3 @@ unroll_status accepts_columns(const struct task *task, const char *options, cons
      .what = "numbers, a category or a set at each step",                                                             \
      .type = "number",                                                                                                \
      .list = true}
-
-#endif

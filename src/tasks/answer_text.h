@@ -1,6 +1,5 @@
 /* Formatting of predicted numbers. */
-#ifndef TASKS_ANSWER_TEXT_H
-#define TASKS_ANSWER_TEXT_H
+#pragma once
 #include <jansson.h>
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void answer_keep(json_t *answer, const unroll_dataset *data, size_t sequence, si
 enum { ALL_STEPS = -1 };
 /* Sets "kept" to lists of the values of `count` steps from a step of the sequence on; null after its end. */
 void answer_keep_range(json_t *answer, const unroll_dataset *data, size_t sequence, size_t from, size_t count);
-
-#endif

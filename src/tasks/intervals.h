@@ -2,8 +2,7 @@
  * (Romano, Patterson, Candes, 2019, "Conformalized Quantile Regression"). Each pair of quantiles q, 1 - q is moved
  * apart or together by one number for each step ahead, such that it covers its share of the validation part at that
  * step. Numbers are in the scale of the target. The code does not depend on forecasts. */
-#ifndef TASKS_INTERVALS_H
-#define TASKS_INTERVALS_H
+#pragma once
 #include <jansson.h>
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void calibration_observe(struct calibration *c, size_t window, int step, const d
 void calibration_apply(const struct calibration *c, int step, double *quantile, int levels);
 /* Sets "calibration" of the schema to the shifts computed from the observations. */
 unroll_status calibration_learn(const struct calibration *c, const double *level, json_t *schema);
-
-#endif

@@ -1,7 +1,6 @@
 /* The conditional random field of a model with the loss crf: the labels of all steps of a sequence are predicted
  * together. */
-#ifndef TASKS_LABEL_CHAIN_H
-#define TASKS_LABEL_CHAIN_H
+#pragma once
 #include "nn/losses/chain.h"
 #include "tasks/examples/examples.h"
 #include "tasks/task.h"
@@ -30,5 +29,3 @@ unroll_status label_chain_start(unroll_model *model, const struct members *membe
  * but not in the training part. */
 unroll_status label_chain_check(const struct task_request *request, const struct members *members,
                                 const struct column *target, enum part_of which);
-
-#endif

@@ -1,6 +1,5 @@
 /* The training and evaluation parts of a text for the task lm, and for tasks that learn in the same way. */
-#ifndef TASKS_LM_H
-#define TASKS_LM_H
+#pragma once
 #include "tasks/task.h"
 
 struct lm_part {
@@ -24,5 +23,3 @@ unroll_status lm_text_network(const struct task *task, const unroll_dataset *dat
                               unroll_task_defaults *defaults);
 /* Returns which token of the part, from 0 on, a row of an evaluation batch predicts at a step. */
 size_t lm_predicted(const struct lm_part *lm, int64_t batch, size_t step, size_t row);
-
-#endif

@@ -5,8 +5,7 @@
  * back. Each target is a row of its own, and all share the weights. Each step predicts the whole horizon (Wen et al.,
  * "A Multi-Horizon Quantile Recurrent Forecaster", 2017). A window of many steps thus trains as many forecasts, and a
  * stream answers after every period. */
-#ifndef TASKS_RECIPE_H
-#define TASKS_RECIPE_H
+#pragma once
 #include "model/units.h"
 #include "tasks/examples/examples.h"
 #include "tasks/examples/series.h"
@@ -94,5 +93,3 @@ void recipe_fill(const struct recipe *recipe, const struct window *window, size_
                  float *values, size_t rows);
 /* Returns the level of a window's last step, scaled. */
 double recipe_level(const struct recipe *recipe, const struct window *window);
-
-#endif

@@ -1,7 +1,6 @@
 /* Connects models and data sets: data are read as a model requires, and a model stores what it must know of the
  * data. */
-#ifndef TASKS_SCHEMA_H
-#define TASKS_SCHEMA_H
+#pragma once
 #include "data/readers/reader_table.h"
 #include "tasks/task.h"
 
@@ -20,5 +19,3 @@ unroll_status schema_task(const unroll_model *model, json_t **task);
 
 /* Rejects a text with another vocabulary than the model's. */
 unroll_status check_vocabulary(const unroll_model *model, const struct column *text);
-
-#endif

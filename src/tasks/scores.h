@@ -1,7 +1,6 @@
 /* Counts of answers against the truth (classes, spans of tags, numbers) and scores of them. Definitions are those of
  * scikit-learn and conlleval, so numbers are comparable. The loss is not computed here. */
-#ifndef TASKS_SCORES_H
-#define TASKS_SCORES_H
+#pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ struct errors {
 
 void errors_add(struct errors *errors, double truth, double answer);
 double errors_r2(const struct errors *errors); /* as scikit-learn's; 1 or 0 for a constant truth */
-
-#endif

@@ -1,8 +1,7 @@
 /* Features from the spelling of the words in a column: the word itself, its end, its shape. They describe even words
  * that were never seen. Each feature is a category with its own strings; a map gives the ids of the words in a data
  * set. features.h fills batches. */
-#ifndef TASKS_SPELLING_H
-#define TASKS_SPELLING_H
+#pragma once
 #include <jansson.h>
 
 #include "tasks/examples/examples.h"
@@ -41,5 +40,3 @@ unroll_status spelled_from_json(const json_t *json, const char *where, const str
 /* Returns the id, or `unknown` for a random number of 0 .. 1. Rare strings become unknown more often, so that training
  * covers the unknown. */
 int32_t spelled_forget(const struct spelled *spelled, int32_t id, float random);
-
-#endif

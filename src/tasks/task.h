@@ -3,8 +3,7 @@
  * becomes batches, which metrics and which baseline are computed, and how an answer looks in the user's words and
  * units. Trainers, evaluation, checkpoints and the command use tasks only through this interface. Losses are in
  * losses/, optimization is in train/. */
-#ifndef TASKS_TASK_H
-#define TASKS_TASK_H
+#pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ const struct task *task_at(int index); /* NULL after the last */
 /* Returns the option with that index of the task of that name; NULL: none. */
 const struct key *task_option(const char *name, int index);
 unroll_status task_add(const struct task *task); /* one more row, for tests */
-
-#endif

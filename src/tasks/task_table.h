@@ -1,6 +1,5 @@
 /* The tasks of task.h: a row and a file each. */
-#ifndef TASKS_TASK_TABLE_H
-#define TASKS_TASK_TABLE_H
+#pragma once
 #include "tasks/task.h"
 
 /* In the order in which data are checked for the task that suits them. Add a new task here. */
@@ -11,5 +10,3 @@
 #define DECLARE_TASK(name) extern const struct task task_##name;
 TASKS(DECLARE_TASK)
 #undef DECLARE_TASK
-
-#endif

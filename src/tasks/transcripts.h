@@ -1,6 +1,5 @@
 /* Transcripts from the logits of a network with the loss ctc, and the distance between transcripts. */
-#ifndef TASKS_TRANSCRIPTS_H
-#define TASKS_TRANSCRIPTS_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct edits {
     int64_t words, characters, of_words, of_characters;
 };
 unroll_status edits_add(struct edits *edits, const char *truth, const char *answer);
-
-#endif

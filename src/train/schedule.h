@@ -1,7 +1,6 @@
 /* Learning-rate schedules: the factor of a step's rate, after a linear warm-up. A new schedule needs a function and a
  * line of the table in schedule.c. */
-#ifndef TRAIN_SCHEDULE_H
-#define TRAIN_SCHEDULE_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ double schedule_factor(const struct schedule *schedule, const struct schedule_mo
 
 struct plateau plateau_new(void);
 void plateau_report(struct plateau *plateau, double validation_loss);
-
-#endif

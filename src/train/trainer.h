@@ -1,7 +1,6 @@
 /* The struct of a trainer, shared by trainer.c, which creates it, steps.c, which runs it, and checkpoint.c, which saves
  * it. The public interface is unroll_train.h. */
-#ifndef TRAIN_TRAINER_H
-#define TRAIN_TRAINER_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,5 +75,3 @@ int64_t trainer_steps_per_epoch(const unroll_trainer *trainer);
 
 void snapshot_free(struct unroll_snapshot *snapshot);
 uint64_t snapshot_bytes(const unroll_trainer *trainer); /* size of the first checkpoint's snapshot */
-
-#endif

@@ -1,8 +1,7 @@
 /* What workers (each a mesh) exchange between updates, as seen by the trainer and its checkpoints. Policies and
  * compressors are rows of an extension, which is connected by a struct exchange_row; without it the plan alone adds
  * gradients. Messages inside a step belong to the plan. */
-#ifndef TRAIN_WORKERS_DOOR_H
-#define TRAIN_WORKERS_DOOR_H
+#pragma once
 #include "comm/comm.h"
 #include "session/session.h"
 #include "unroll_train.h"
@@ -125,5 +124,3 @@ unroll_status exchange_leave_mean(struct exchange *);
  * other workers, so the exchange starts from the session's weights. */
 unroll_status exchange_resume(struct exchange *, int64_t step, const int64_t integer[POLICY_INTEGERS]);
 extern const char *const exchange_names[]; /* vectors of all policies, terminated by NULL */
-
-#endif

@@ -1,7 +1,6 @@
 /* Limits that control groups set for this process; used for processors (processor.h) and memory (memory_limit.h). This
  * file handles nesting and paths; callers parse the files. */
-#ifndef BASE_CGROUP_H
-#define BASE_CGROUP_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ int64_t cgroup_limit(const char *mount, const char *membership, const char *cont
 
 /* Reads the first line of DIRECTORY/NAME; returns false if it cannot. */
 bool cgroup_read_line(const char *directory, const char *name, char *line, int size);
-
-#endif

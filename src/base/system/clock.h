@@ -1,6 +1,5 @@
 /* A clock that is never set. Only differences are meaningful. */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -43,5 +42,3 @@ static inline struct timespec clock_in(int64_t nanoseconds)
     const int64_t then = clock_nanoseconds() + nanoseconds;
     return (struct timespec){then / 1000000000, then % 1000000000};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Libraries loaded at run time. One table (library.c) lists their purpose, location and package, and one function opens
  * them. Each is used by one file. */
-#ifndef BASE_LIBRARY_H
-#define BASE_LIBRARY_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ const char *library_fix(enum library, char *text, size_t size);
 
 /* Returns the name of the library with that index, and what it is for; NULL after the last. */
 const char *library_name(int index, const char **purpose);
-
-#endif

@@ -1,8 +1,7 @@
 /* Detects forks. A forked child has its parent's memory but not its threads, and cannot use what the parent opened:
  * drivers of devices, other ranks. The owner of such a resource stores the process number and compares it before each
  * use. Processes started by exec or posix_spawn are not affected. */
-#ifndef BASE_PROCESS_H
-#define BASE_PROCESS_H
+#pragma once
 #include <stdatomic.h>
 
 #include "base/status.h"
@@ -19,5 +18,3 @@ struct opened {
 }; /* process_number() + 1; 0: not opened */
 unroll_status opened_check(struct opened *, const char *what); /* fails if an ancestor opened it */
 void opened_here(struct opened *);
-
-#endif

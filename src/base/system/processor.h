@@ -1,7 +1,6 @@
 /* Features of this machine's processors, how many of them the process may use, and their handling of denormals. Devices
  * choose their kernels by `enum isa`. */
-#ifndef BASE_PROCESSOR_H
-#define BASE_PROCESSOR_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline void cpu_pause(void)
     __asm__ volatile("yield");
 #endif
 }
-
-#endif

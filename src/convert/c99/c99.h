@@ -1,6 +1,5 @@
 /* Prints a program as C99, one .c and one .h. Shared declarations of the printers; c99.c assembles the files. */
-#ifndef EXPORT_C99_H
-#define EXPORT_C99_H
+#pragma once
 #include "stream/program/integers.h"
 #include <stdio.h>
 
@@ -33,5 +32,3 @@ void print_float_functions(const struct printer *);
 void print_fixed_functions(const struct printer *);
 
 bool program_has(const struct program *, enum act_kind kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* Cost of an exported program on a small processor: counted bytes and operations, estimated cycles. */
-#ifndef EXPORT_ESTIMATE_H
-#define EXPORT_ESTIMATE_H
+#pragma once
 #include "stream/program/program.h"
 
 enum core { CORE_M4F, CORE_M7, CORE_M0, CORES };
@@ -19,5 +18,3 @@ struct estimate {
 extern const char *const core_names[CORES];
 
 struct estimate program_estimate(const struct program *);
-
-#endif

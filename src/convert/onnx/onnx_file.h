@@ -1,7 +1,6 @@
 /* An ONNX file as data: nodes, constants, inputs and outputs of the graph. Field numbers and types are those of
  * onnx.proto3. Operators are interpreted in onnx_import.c. */
-#ifndef FILE_ONNX_FILE_H
-#define FILE_ONNX_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -135,5 +134,3 @@ unroll_status onnx_parse_tensor(struct onnx_file *, const void *bytes, size_t si
 void *onnx_allocate(struct onnx_file *, size_t count, size_t size);
 
 const struct onnx_attribute *onnx_attribute(const struct onnx_node *, const char *name); /* NULL: not found */
-
-#endif

@@ -2,8 +2,7 @@
  * which axis is time or batch, and which layers' outputs it consists of. Operators map values to values and create
  * layers. This is not a general ONNX runtime: graphs that cannot be expressed as layers are refused, with the node's
  * name. */
-#ifndef FILE_ONNX_IMPORT_H
-#define FILE_ONNX_IMPORT_H
+#pragma once
 #include "convert/onnx/onnx_file.h"
 #include "unroll_network.h"
 
@@ -175,5 +174,3 @@ unroll_status onnx_constant_gather(struct onnx_import *, const struct onnx_tenso
                                    const struct onnx_tensor *index);
 unroll_status onnx_constant_concat(struct onnx_import *, int axis);
 unroll_status onnx_constant_reshape(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim);
-
-#endif

@@ -1,6 +1,5 @@
 /* Conversion between ONNX's and our layers: activation functions, and the model built from an imported graph. */
-#ifndef FILE_ONNX_NETWORK_H
-#define FILE_ONNX_NETWORK_H
+#pragma once
 #include "nn/cells/activation.h"
 #include "convert/onnx/onnx_import.h"
 
@@ -16,5 +15,3 @@ unroll_status onnx_settle_outputs(struct onnx_import *);
 unroll_status onnx_sign(struct onnx_import *);
 void onnx_report(const struct onnx_import *);
 unroll_status onnx_export(const unroll_model *, const char *path, const unroll_export_config *);
-
-#endif

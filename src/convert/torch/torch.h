@@ -1,7 +1,6 @@
 /* Shared by the import of PyTorch state_dicts: modules found from names and shapes, and their order. A state_dict
  * contains neither forward() nor activations. */
-#ifndef FILE_TORCH_H
-#define FILE_TORCH_H
+#pragma once
 #include "convert/file_table.h"
 #include "convert/tensor_set.h"
 #include "model/model.h"
@@ -39,5 +38,3 @@ enum { IMPORT_STATE_DICT_TAKES = TAKES_PREFIX | TAKES_ORDER | TAKES_NONLINEARITY
 unroll_status import_state_dict(const struct tensor_set *, const unroll_import_config *, unroll_model **);
 
 unroll_status import_torch(const char *path, const unroll_import_config *, unroll_model **);
-
-#endif

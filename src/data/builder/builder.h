@@ -2,8 +2,7 @@
  * same calls each time. The first run finds the columns, the second the vocabularies of texts, and the last fills the
  * arrays. The builder thus needs no more memory than the data set itself. It is not a parser: the bytes of a cell come
  * from the reader. */
-#ifndef DATA_BUILDER_H
-#define DATA_BUILDER_H
+#pragma once
 #include "data/data_schema.h"
 #include "base/token_kind.h"
 
@@ -133,5 +132,3 @@ unroll_status builder_take(struct builder *builder, unroll_dataset **dataset);
 /* Returns the decisions needed to read further data in the same way, as reader options: ",key=value,..". */
 const char *builder_decisions(const struct builder *builder);
 void builder_free(struct builder *builder);
-
-#endif

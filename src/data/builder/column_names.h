@@ -1,6 +1,5 @@
 /* Names of columns that determine the meaning of their cells, whatever the cells contain. */
-#ifndef DATA_COLUMN_NAMES_H
-#define DATA_COLUMN_NAMES_H
+#pragma once
 #include <stdbool.h>
 
 bool is_label_name(const char *name);   /* label, class, species, .. */
@@ -11,5 +10,3 @@ bool is_counter_name(const char *name); /* may count the rows: n, obs, .. */
 bool is_series_name(const char *name);  /* distinguishes series: store, user, sensor, .. */
 bool is_telling_name(const char *name); /* any of these */
 bool is_among(const char *name, const char *const *list); /* the list ends with NULL; letter case is ignored */
-
-#endif

@@ -1,7 +1,6 @@
 /* A column during the construction of its data set: the state of a builder's runs. For builder.c and the files that do
  * parts of its work. */
-#ifndef DATA_DRAFT_H
-#define DATA_DRAFT_H
+#pragma once
 #include <math.h>
 
 #include "data/builder/builder.h"
@@ -246,5 +245,3 @@ static inline void draft_keep(struct builder *builder, struct draft *draft, doub
     } else
         ((int32_t *)draft->kept)[at] = isnan(value) ? VOCABULARY_NONE : (int32_t)value;
 }
-
-#endif

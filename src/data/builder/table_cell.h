@@ -1,6 +1,5 @@
 /* Parses the bytes of one table cell: missing, a number or a time. column_types.c determines the type of a column. */
-#ifndef DATA_TABLE_CELL_H
-#define DATA_TABLE_CELL_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -61,5 +60,3 @@ void time_calendar(double seconds, int *year, int *month, int *day);
 enum { TIME_TEXT = 48 };
 /* Writes "2016-07-01 12:30:05" in the form of `style`, without the time of day at midnight. Returns text. */
 const char *time_text(double time, const struct time_style *style, char text[TIME_TEXT]);
-
-#endif

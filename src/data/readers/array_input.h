@@ -1,7 +1,6 @@
 /* Reads arrays of numbers from binary files in streaming order; shared by the readers of NumPy files and IDX. io/npy.h
  * reads arrays into memory. */
-#ifndef DATA_ARRAY_INPUT_H
-#define DATA_ARRAY_INPUT_H
+#pragma once
 #include "io/input.h"
 
 enum {
@@ -46,5 +45,3 @@ unroll_status array_whole(struct input *input, const struct array *array, unsign
  * the length. */
 double array_number(const struct array *array, const unsigned char *at);
 size_t array_text(const struct array *array, const unsigned char *at, char text[ARRAY_TEXT]);
-
-#endif

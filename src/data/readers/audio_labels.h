@@ -1,6 +1,5 @@
 /* Labels of parts of sounds: spans of time, from files next to the sounds or for all of them. */
-#ifndef DATA_READERS_AUDIO_LABELS_H
-#define DATA_READERS_AUDIO_LABELS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -40,5 +39,3 @@ static inline const char *audio_label_name(const struct audio_labels *labels, in
 void audio_labels_sort(struct audio_labels *labels);
 /* Finds the spans of a sound: from *first on; returns how many. */
 size_t audio_labels_of(const struct audio_labels *labels, const char *stem, size_t *first);
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows of delimited text as in RFC 4180: quoted cells, doubled quotes, line ends inside quotes. A line ends in LF, CRLF
  * or CR. csv_reader.c interprets the cells and the header. */
-#ifndef DATA_CSV_FILE_H
-#define DATA_CSV_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ const char *csv_rows_cell(struct csv_rows *rows, int index, size_t *length);
  * next row is skipped. */
 void csv_rows_begin_member(struct csv_rows *rows, int comments, bool marked);
 void csv_rows_free(struct csv_rows *rows); /* NULL is allowed */
-
-#endif

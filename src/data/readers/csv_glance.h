@@ -1,7 +1,6 @@
 /* Examines the first rows of a table: the delimiter, quotes around cells, and a header with the names of the
  * columns. */
-#ifndef DATA_CSV_GLANCE_H
-#define DATA_CSV_GLANCE_H
+#pragma once
 #include "data/readers/csv_file.h"
 
 enum { CSV_BY_CONTENT, CSV_YES, CSV_NO, CSV_COLUMNS = 256 };
@@ -38,5 +37,3 @@ struct csv_names {
 /* Examines the first rows. ended: these are all bytes of the table. Cutting cells may change head. */
 unroll_status csv_look(char *head, size_t bytes, bool ended, const struct csv_options *options,
                        const struct csv_names *names, struct csv_look *look);
-
-#endif

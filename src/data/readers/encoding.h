@@ -1,6 +1,5 @@
 /* Tables that are not UTF-8: spreadsheets on Windows write code page 1252, a superset of ISO 8859-1. */
-#ifndef DATA_ENCODING_H
-#define DATA_ENCODING_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ enum { WINDOWS_BYTES = 3 }; /* the most bytes of one of its characters in UTF-8 
 unroll_status encoding_is_windows(struct input *input, bool *windows);
 /* Writes at most WINDOWS_BYTES for each byte. Returns the number of bytes written. */
 size_t windows_to_utf8(const char *bytes, size_t length, char *to);
-
-#endif

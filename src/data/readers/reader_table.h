@@ -1,6 +1,5 @@
 /* The readers of the file formats of data sets: a row and a file each. */
-#ifndef DATA_READER_TABLE_H
-#define DATA_READER_TABLE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -50,5 +49,3 @@ const struct reader *reader_at(int index); /* NULL after the last */
 /* Returns the option with that index of the reader of that name; NULL: none. */
 const struct key *reader_option(const char *name, int index);
 unroll_status reader_add(const struct reader *reader); /* adds a row, for tests */
-
-#endif

@@ -1,6 +1,5 @@
 /* A line that is a series: numbers between separators, as in the files of the UCR and UEA archives. */
-#ifndef DATA_SERIES_LINE_H
-#define DATA_SERIES_LINE_H
+#pragma once
 #include "io/input.h"
 
 struct series_line {
@@ -15,5 +14,3 @@ unroll_status series_line_reserve(struct series_line *series, const struct input
  * counts as one. */
 unroll_status series_line_add(struct series_line *series, const struct input *input, const char *at, const char *end,
                               char separator);
-
-#endif

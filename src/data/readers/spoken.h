@@ -1,7 +1,6 @@
 /* Transcripts of sounds: NAME.txt next to a sound, the *.trans.txt of LibriSpeech ("NAME TEXT" in each line), or a
  * table with the columns path,text. */
-#ifndef DATA_READERS_SPOKEN_H
-#define DATA_READERS_SPOKEN_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ unroll_status spoken_sort(struct spoken_list *list, const char *name, bool *foun
 /* Returns the transcript of a sound; NULL: it has none. */
 const char *spoken_of(const struct spoken_list *list, const char *member);
 void spoken_end(struct spoken_list *list);
-
-#endif

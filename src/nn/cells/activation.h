@@ -1,8 +1,7 @@
 /* The activation functions of dense layers, and of cells whose functions are configurable, as data. Formulas are in
  * nn/vector/v_activation.h for each V. Names and defaults are ONNX's (onnx.ai/onnx/operators/onnx__LSTM.html). Softmax
  * applies to a whole row and is for dense layers only. */
-#ifndef CELLS_ACTIVATION_H
-#define CELLS_ACTIVATION_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ bool activation_parse(const char *name, struct activation *activation);
 
 /* Formats an activation; at most 64 bytes are needed. */
 void activation_format(const struct activation *, char *to, size_t size);
-
-#endif

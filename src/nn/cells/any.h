@@ -2,8 +2,7 @@
  * from the value. These cells are the reference for all combinations. The cells with fixed functions (lstm.h, gru.h,
  * ..) are the fast versions of common choices and give the same bits. Not inlined: a cell has up to ten calls, each a
  * switch of a dozen formulas. */
-#ifndef CELLS_ANY_H
-#define CELLS_ANY_H
+#pragma once
 #include "nn/cells/cell.h"
 #include "nn/vector/v_chosen.h"
 
@@ -35,5 +34,3 @@ CELL_CODE V any_gate_slope(const struct cell_options *o, int k, V y)
     V one = any_value(&o->function[k], v_const(-o->clip)), other = any_value(&o->function[k], v_const(o->clip));
     return v_mul(slope, v_inside(y, v_min(one, other), v_max(one, other)));
 }
-
-#endif

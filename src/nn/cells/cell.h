@@ -1,8 +1,7 @@
 /* The interface between cells and shared code: a cell's declaration, and its pointwise steps as functions. Independent
  * of the element type, so that one program holds tables of floats and of doubles. It contains no matrix product, no
  * loop over time and no cell's name. */
-#ifndef CELLS_CELL_H
-#define CELLS_CELL_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -182,5 +181,3 @@ const struct cell_kernels *cell_find(const struct cell_kernels *const *table, co
 
 /* Returns the number of inputs that have one of these sources. */
 int cell_inputs_from(const struct cell_declaration *cell, unsigned sources);
-
-#endif

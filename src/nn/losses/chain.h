@@ -1,8 +1,7 @@
 /* Linear-chain conditional random fields (Lafferty et al. 2001) of one sequence, in double. The score of labels y is
  * start(y_0) + sum of z_t(y_t) + sum of move(y_{t-1}, y_t) + end(y_last). Losses and gradients, marginals and the best
  * labels. */
-#ifndef LOSSES_CHAIN_H
-#define LOSSES_CHAIN_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ double chain_slopes(const struct chain *, double *z, size_t steps, const int32_t
 
 /* Finds the labels with the highest score, of equal ones the smallest label from the end. room: [steps, labels]. */
 void chain_best(const struct chain *, const double *z, size_t steps, int32_t *label, int32_t *room, double *scratch);
-
-#endif

@@ -1,6 +1,5 @@
 /* Computes quantiles and point estimates from the results of a loss. Called through loss.h. */
-#ifndef LOSSES_DISTRIBUTION_H
-#define LOSSES_DISTRIBUTION_H
+#pragma once
 #include "nn/losses/loss.h"
 
 double quantile_of_levels(const struct loss_choice *, const float *z, double q);
@@ -11,5 +10,3 @@ double first_result(const struct loss_choice *, const float *z);
 double median_of_levels(const struct loss_choice *, const float *z);
 double probability_of_logit(const struct loss_choice *, const float *z);
 double rate_of_log(const struct loss_choice *, const float *z);
-
-#endif

@@ -1,7 +1,6 @@
 /* Connectionist temporal classification (Graves et al. 2006) of one sequence, in double: the probability of labels is
  * the sum over all paths that give them when repeats are merged and blanks removed. Class 0 is the blank. */
-#ifndef LOSSES_LATTICE_H
-#define LOSSES_LATTICE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ static inline size_t lattice_row_doubles(size_t classes, size_t steps)
  * logarithms only, which is slow; otherwise it does so if scaled probabilities are not exact. */
 double lattice_slopes(double *z, size_t steps, size_t classes, const int32_t *label, size_t labels, bool in_logs,
                       double *slope, double *scratch);
-
-#endif

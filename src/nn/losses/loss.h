@@ -1,8 +1,7 @@
 /* The losses as data. Pointwise losses are written once, in V operations, in the files of this folder. They are
  * compiled for each instruction set and for GPUs, and recorded for XLA. A loss of whole rows has a kernel on each
  * device. Losses of whole sequences are in chain.h and lattice.h. */
-#ifndef LOSSES_LOSS_H
-#define LOSSES_LOSS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/status.h"
@@ -63,5 +62,3 @@ double loss_quantile(const struct loss_choice *, const float *results, double q)
 /* Returns the point estimate: the mean of a distribution, the median of "quantile", the probability of "bce", the rate
  * of "poisson", otherwise the result. */
 double loss_estimate(const struct loss_choice *, const float *results);
-
-#endif

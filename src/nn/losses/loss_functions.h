@@ -1,6 +1,5 @@
 /* Functions shared by losses, in V operations. Include after a V header. */
-#ifndef LOSSES_LOSS_FUNCTIONS_H
-#define LOSSES_LOSS_FUNCTIONS_H
+#pragma once
 
 /* Converts the raw result z to a standard deviation or scale of at least 1e-3. Targets are assumed to be scaled to
  * about 1. */
@@ -23,5 +22,3 @@ CELL_CODE V v_log_gamma_rest(V u, V *slope)
     *slope = by_u;
     return v_mul(rest, u);
 }
-
-#endif

@@ -11,8 +11,7 @@
  * It then defines LOSS_POINT(p) and includes nn/losses/loss_end.h. LOSS_POINT computes p->loss and p->slope (the
  * derivatives by z) from the results p->z, the target p->y and p->level. A loss with LOSS_OF_CLASSES is a loss of whole
  * rows; the devices have kernels for it. */
-#ifndef LOSSES_LOSS_STEP_H
-#define LOSSES_LOSS_STEP_H
+#pragma once
 #include "nn/losses/loss.h"
 #include "nn/losses/loss_functions.h"
 
@@ -24,5 +23,3 @@
 struct point {
     V z[LOSS_RESULTS_MAX], y, level, loss, slope[LOSS_RESULTS_MAX];
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The optimizers as data: names, hyperparameters, and the number of states per weight. Their formulas are in the files
  * of this folder, compiled for each instruction set by the devices. */
-#ifndef OPTIM_OPTIM_H
-#define OPTIM_OPTIM_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -66,5 +65,3 @@ struct outside_update {
 /* Records the step with inputs "w", "g", the states and the numbers. */
 void record_optimizer(int optimizer, struct record *);
 extern const char *const optimizer_state_names[OPTIMIZER_STATES_MAX]; /* "s0", .. */
-
-#endif

@@ -1,8 +1,7 @@
 /* The record of a pointwise function: inputs, operations in order, results. A record is made by running a cell's
  * function with V = a node; it is then printed or inspected. It is independent of cells and targets. Nodes point into
  * their record: a record must not be copied. */
-#ifndef CELLS_RECORD_H
-#define CELLS_RECORD_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -110,5 +109,3 @@ bool cell_record_named(const struct cell_recorder *table, const char *name, stru
 
 /* Records the cell of a key (cell.h). The parameters of chosen functions become constants. */
 bool cell_record_key(const char *key, struct cell_record *cell);
-
-#endif

@@ -7,8 +7,7 @@
  * The slopes need alpha >= 0 for leaky_relu and elu, alpha > 0 for hard_sigmoid, and alpha != 0
  * for scaled_tanh: otherwise the value does not determine the slope.
  */
-#ifndef V_ACTIVATION_H
-#define V_ACTIVATION_H
+#pragma once
 
 #define ALL_ACTIVATIONS(NAMED)                                                                 \
     NAMED(relu) NAMED(tanh) NAMED(sigmoid) NAMED(affine) NAMED(leaky_relu)                     \
@@ -60,4 +59,3 @@ ACTIVATION(softsign, v_div(v_finite(x), v_add(v_const(1), v_abs(v_finite(x)))), 
 ACTIVATION(softplus, v_softplus(x), v_sub(v_const(0), v_expm1_of_negative(v_sub(v_const(0), y))))
 
 #undef ACTIVATION
-#endif

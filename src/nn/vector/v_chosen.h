@@ -1,7 +1,6 @@
 /* An activation function selected at run time by its number in nn/cells/activation.h, for dense layers and for cells
  * with configurable functions (chosen_activations.h). Linear and softmax return x: softmax is not elementwise. */
-#ifndef V_CHOSEN_H
-#define V_CHOSEN_H
+#pragma once
 #include "nn/cells/activation.h"
 #include "nn/vector/v_activation.h"
 
@@ -32,4 +31,3 @@ CELL_CODE V v_chosen_slope(enum activation_kind kind, V y, V alpha, V beta)
 }
 
 #undef CHOSEN_ACTIVATIONS
-#endif

@@ -1,7 +1,6 @@
 /* The kinds of operations and the slots of their views: all that a kernel needs of a plan. docs/internals/plan.md
  * describes what each computes. */
-#ifndef PLAN_OP_H
-#define PLAN_OP_H
+#pragma once
 #include "nn/pools.h"
 #include <stdbool.h>
 
@@ -160,5 +159,3 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* A view that is not contiguous is sent in messages of this many bytes, in row order; each is summed separately. */
 enum { PIECE_BYTES = 1 << 15 };
-
-#endif

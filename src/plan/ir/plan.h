@@ -1,8 +1,7 @@
 /* The plan: a flat list of coarse operations on views of buffers, made from a model by passes. Devices execute or
  * translate it, the cost model prices it, `unroll plan` prints it. It is independent of devices and of names of cells;
  * docs/internals/plan.md describes every operation. */
-#ifndef PLAN_PLAN_H
-#define PLAN_PLAN_H
+#pragma once
 #include "comm/comm.h"
 #include "base/dtype.h"
 #include "base/share.h"
@@ -378,5 +377,3 @@ struct before;
 unroll_status before_new(const struct plan *, struct before **);
 bool before(const struct before *, int a, int b);
 void before_free(struct before *);
-
-#endif

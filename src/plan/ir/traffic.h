@@ -1,7 +1,6 @@
 /* What the operations of a plan send to other ranks: the algorithm of sums, as devices run them, and the number of
  * bytes. No message is sent here. */
-#ifndef PLAN_TRAFFIC_H
-#define PLAN_TRAFFIC_H
+#pragma once
 #include "comm/all_reduce.h"
 #include "plan/ir/plan.h"
 
@@ -21,5 +20,3 @@ struct sum sum_of_numbers(const struct plan *, const struct op *, size_t count);
 /* Returns the bytes that this rank sends in one run of the operation; for ragged rows the maximum, as if all rows were
  * full. A native sum is counted with the minimum of all algorithms. Call it after allocation. */
 double op_sends(const struct plan *, const struct op *);
-
-#endif

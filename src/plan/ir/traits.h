@@ -1,7 +1,6 @@
 /* Traits of the device and instruction set that a plan is made for, filled in by the device (device.h). If all are
  * zero, products read weights unpacked and no other properties are assumed. Independent of devices. */
-#ifndef PLAN_TRAITS_H
-#define PLAN_TRAITS_H
+#pragma once
 #include "base/status.h"
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ struct device_traits {
     bool sequence_losses;                   /* has the operation sequence_loss */
     uint32_t int8_products;                 /* maximum products in a sum of int8 */
 };
-
-#endif

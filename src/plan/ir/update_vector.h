@@ -1,6 +1,5 @@
 /* The weights that a rank updates, its share, as one vector: what workers exchange between updates. */
-#ifndef PLAN_UPDATE_VECTOR_H
-#define PLAN_UPDATE_VECTOR_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ bool plan_share(const struct plan *, int index, struct share *, size_t *all);
 /* The caller frees *vector with update_vector_free, even after a failure. */
 unroll_status plan_update_vector(const struct plan *, struct update_vector *vector);
 void update_vector_free(struct update_vector *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions for rows of layers that build the forward list: buffers, and views of a model's parameters. */
-#ifndef PLAN_LOWER_H
-#define PLAN_LOWER_H
+#pragma once
 #include "plan/ir/plan.h"
 
 struct shape {
@@ -40,5 +39,3 @@ unroll_status lower_loss(struct plan *, int z);
 
 /* Returns the product with a layer's input, or gather_columns if that is tokens. The caller sets the views except x. */
 struct op lower_product(const struct plan *, int x, int layer);
-
-#endif

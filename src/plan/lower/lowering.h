@@ -1,6 +1,5 @@
 /* The lowering of each kind of layer: a row and a file each, found by the name of the kind. */
-#ifndef PLAN_LOWERING_H
-#define PLAN_LOWERING_H
+#pragma once
 #include "plan/ir/plan.h"
 
 struct layer_lowering {
@@ -18,5 +17,3 @@ LOWERINGS(DECLARE_LOWERING)
 unroll_status lowering_find(const char *kind, const struct layer_lowering **);
 /* Adds a row, for tests. */
 unroll_status lowering_add(const struct layer_lowering *);
-
-#endif

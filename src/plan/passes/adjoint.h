@@ -1,6 +1,5 @@
 /* The backward of each kind of operation, appended to the list, and helpers for these functions. */
-#ifndef PLAN_ADJOINT_H
-#define PLAN_ADJOINT_H
+#pragma once
 #include "plan/ir/plan.h"
 
 unroll_status adjoint_embed(struct plan *, int op);
@@ -22,5 +21,3 @@ struct op backward_op(const struct op *forward, enum op_kind kind);
 struct view gradient_read(const struct plan *, const struct view *);
 /* Returns it for adding a contribution: the first one writes, the others add. Absent if it is not needed. */
 unroll_status gradient_write(struct plan *, const struct view *, struct view *gradient);
-
-#endif

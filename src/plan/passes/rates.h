@@ -1,8 +1,7 @@
 /* Rates of a mesh's ranks, and the resulting division of work: ranks get rows of the batch and layers in proportion to
  * their rates. Also decides from the seconds of ranks when to divide again. Rates are measured by the caller
  * (device/measure.h, or the seconds of a run); devices and clocks are not used here. */
-#ifndef PLAN_RATES_H
-#define PLAN_RATES_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct pace {
 bool pace_update(struct pace *, int n, const double *seconds, const double *work, double *rate);
 /* Does the same for a whole window of PACE_UPDATES updates, with their total seconds. */
 bool pace_window(struct pace *, int n, const double *seconds, const double *work, double *rate);
-
-#endif

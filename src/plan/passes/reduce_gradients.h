@@ -1,7 +1,6 @@
 /* Shared by reduce_gradients.c and gradient_buckets.c: the axes along which a gradient is partial, and how it is summed
  * over them. */
-#ifndef PLAN_REDUCE_GRADIENTS_H
-#define PLAN_REDUCE_GRADIENTS_H
+#pragma once
 #include "plan/ir/plan.h"
 
 /* Returns the mesh axes along which a buffer is a partial sum: 1 << M_... */
@@ -19,5 +18,3 @@ struct reduction {
 /* Splits expensive products of weight gradients into several, whose results are summed separately. */
 unroll_status divide_products(struct plan *);
 struct reduction reduction_of(const struct plan *, int gradient);
-
-#endif

@@ -1,6 +1,5 @@
 /* Prints plans for people and for programs. */
-#ifndef PLAN_PRINT_H
-#define PLAN_PRINT_H
+#pragma once
 #include "plan/ir/plan.h"
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ void plan_print_saving(FILE *, const struct plan *, const struct plan *all);
 /* Prints all ranks of a mesh: their work, messages and memory, and the bubble. */
 unroll_status plan_print_mesh(FILE *, struct plan *const *plans, int ranks);
 json_t *plan_mesh_to_json(struct plan *const *plans, int ranks); /* NULL: memory is exhausted, or the mesh is invalid */
-
-#endif

@@ -1,7 +1,6 @@
 /* Integer programs: made from a model and inputs similar to future ones, and run by a reference with the functions of
  * the printed C. c99_fixed.c prints them. */
-#ifndef EXPORT_INTEGERS_H
-#define EXPORT_INTEGERS_H
+#pragma once
 #include "stream/program/program.h"
 #include "unroll_advanced.h"
 #include <jansson.h>
@@ -79,5 +78,3 @@ enum {
 
 /* Applies a function of integer_functions.h to a number, for tests. */
 int32_t fixed_function(enum node_kind kind, int32_t x, int fraction, int out);
-
-#endif

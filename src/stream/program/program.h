@@ -1,8 +1,7 @@
 /* A program: a model's streaming plan for a small processor, a list of acts on vectors. It is made from the plan of one
  * row, then gets integers (quantize.c), and is printed (c99.c) or run as a reference (fixed.c). It contains cells only
  * as records, not by name. Unlike a plan, it has no axes or queues. */
-#ifndef EXPORT_PROGRAM_H
-#define EXPORT_PROGRAM_H
+#pragma once
 #include "nn/record/record.h"
 #include "model/model.h"
 #include <stdbool.h>
@@ -149,5 +148,3 @@ static inline const float *parameter_values(const struct program *p, const struc
 
 /* Returns 0 for the pool of sums (in floats: of everything), 1 for the other one. */
 static inline int vector_pool(const struct program *p, const struct vector *v) { return p->is_integer && !v->is_sum; }
-
-#endif

@@ -2,8 +2,7 @@
  * The change of a row is a function of seed, epoch and the position of its first step in the data, whichever thread
  * fills the batch. Only inputs change, so sequences with one target may be shifted and masked; with a target for each
  * step, only noise is added. */
-#ifndef TASKS_AUGMENT_H
-#define TASKS_AUGMENT_H
+#pragma once
 #include "tasks/examples/features.h"
 
 struct augment {
@@ -17,5 +16,3 @@ struct augment {
 unroll_status augment_read(const char *text, bool pooled, uint64_t seed, struct augment *augment);
 void augment_row(const struct augment *augment, const struct features *features, int64_t epoch, size_t step, int length,
                  int row, int rows, struct task_batch *batch);
-
-#endif

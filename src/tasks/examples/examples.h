@@ -1,8 +1,7 @@
 /* Assigns sequences of a data set to parts, and items to batches: shapes by length, and an order of each epoch that is
  * computed, not stored. For tasks with random batches, not for continuous texts (lm.c). The contents of batches are
  * defined in features.h and by the task. */
-#ifndef TASKS_EXAMPLES_H
-#define TASKS_EXAMPLES_H
+#pragma once
 #include "data/set_division.h"
 #include "tasks/task.h"
 
@@ -97,5 +96,3 @@ struct batch_place {
 struct batch_place batches_place(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number);
 /* Returns the item of a row; -1: the row is empty. */
 int64_t batches_item(const struct batches *batches, const struct batch_place *place, int row);
-
-#endif

@@ -2,8 +2,7 @@
  * scales of the training part. A missing number is 0; numbers that are missing anywhere in the data have a mask, which
  * is then 1. A missing or unknown category has a row of its own. Entries of a sequence are repeated at its steps.
  * Targets are chosen by the task. */
-#ifndef TASKS_FEATURES_H
-#define TASKS_FEATURES_H
+#pragma once
 #include "tasks/examples/examples.h"
 #include "tasks/spelling.h"
 
@@ -50,5 +49,3 @@ void features_forget(const struct features *features, uint64_t seed, int64_t epo
                      int rows, struct task_batch *batch);
 /* Fills in one step with all values missing, for sequences without steps. */
 void features_fill_missing(const struct features *features, int row, int rows, struct task_batch *batch);
-
-#endif

@@ -1,6 +1,5 @@
 /* The task lm for sets: which members of a vocabulary (for example notes) are in the next step. */
-#ifndef TASKS_LM_SETS_H
-#define TASKS_LM_SETS_H
+#pragma once
 #include "tasks/task.h"
 
 const struct column *sets_of(const unroll_dataset *data); /* NULL: none */
@@ -10,5 +9,3 @@ unroll_status sets_check(const unroll_model *model, const unroll_dataset *data);
 unroll_status sets_open(const struct task_request *request, enum part_of which, struct part **part);
 bool part_is_of_sets(const struct part *part);
 void sets_score(const struct part *part, double loss, unroll_evaluation *evaluation);
-
-#endif

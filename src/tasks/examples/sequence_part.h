@@ -1,7 +1,6 @@
 /* A part of sequences with a target, shared by classify, tag and regress. The target's column, its labels and scale are
  * in the model's schema. Items are whole sequences, or windows of them. The tasks interpret the target. */
-#ifndef TASKS_SEQUENCE_PART_H
-#define TASKS_SEQUENCE_PART_H
+#pragma once
 #include "tasks/examples/augment.h"
 #include "tasks/examples/features.h"
 
@@ -103,5 +102,3 @@ void sequence_put_times(const struct sequence_part *p, const struct sequence_row
 void sequence_line_keys(const json_t *answer, size_t i, FILE *file);
 /* Fills a batch except its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Series of numbers in a data set: one channel of numbers, step by step; the interval between steps, the season, and
  * later times. forecast.c trains on them. */
-#ifndef TASKS_SERIES_H
-#define TASKS_SERIES_H
+#pragma once
 #include <math.h>
 
 #include "data/dataset.h"
@@ -53,5 +52,3 @@ unroll_status series_season(const unroll_dataset *data, const struct channel *ch
  * that in the last known season. < 0: none. */
 int64_t seasonal_step(const struct channel *channel, const unroll_dataset *data, size_t sequence, size_t origin, int k,
                       int season);
-
-#endif

@@ -1,6 +1,5 @@
 /* The windows of series in a part of a forecast's data, and their batches; shared by forecast and anomaly. */
-#ifndef TASKS_WINDOWS_H
-#define TASKS_WINDOWS_H
+#pragma once
 #include "model/model.h"
 #include "tasks/recipe.h"
 
@@ -45,5 +44,3 @@ const char *windows_series(const struct windows *windows, size_t sequence);
 /* Sets what a task with windows stores in the schema, and the network that it needs. */
 unroll_status windows_network(const struct task *task, const struct recipe *recipe, unroll_model_config *spec,
                               unroll_task_defaults *defaults);
-
-#endif

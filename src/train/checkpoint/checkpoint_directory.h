@@ -1,7 +1,6 @@
 /* A directory with two files, or with shards and their indexes, that is replaced atomically, even if the process or the
  * machine stops. The contents of the files are not used here. */
-#ifndef TRAIN_CHECKPOINT_DIRECTORY_H
-#define TRAIN_CHECKPOINT_DIRECTORY_H
+#pragma once
 #include <limits.h>
 
 #include "base/status.h"
@@ -27,5 +26,3 @@ void checkpoint_abandon(const struct checkpoint_places *places);
 unroll_status checkpoint_find(const char *directory, char found[PATH_MAX]);
 
 unroll_status checkpoint_path(const char *directory, const char *file, char path[PATH_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The metadata of a checkpoint, as keys and values. Files are in checkpoint.c. */
-#ifndef TRAIN_CHECKPOINT_FACTS_H
-#define TRAIN_CHECKPOINT_FACTS_H
+#pragma once
 #include "io/safetensors.h"
 #include "train/trainer.h"
 
@@ -35,5 +34,3 @@ unroll_status give_state(unroll_trainer *, const struct saved_state *, bool whol
 unroll_status check_identity(const unroll_trainer *, const struct safetensors *, const char *path);
 unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is);
 unroll_status read_state(const struct safetensors *, const char *path, struct saved_state *);
-
-#endif

@@ -1,7 +1,6 @@
 /* optim.safetensors as a file: its format, its values, and that it was saved together with the weights next to it. Its
  * use by a training is in checkpoint.c. */
-#ifndef TRAIN_CHECKPOINT_FILE_H
-#define TRAIN_CHECKPOINT_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ size_t parameter_count(const unroll_parameter *parameter);
 uint64_t hash_weights(unroll_model *model);
 /* Checks that `file` belongs to these weights: both files of a checkpoint may be valid, but from different times. */
 unroll_status checkpoint_check_weights(unroll_model *model, const struct safetensors *file, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* The data that a checkpoint keeps of a session and of the exchange between workers, besides weights and counters.
  * Files are in checkpoint.c. */
-#ifndef TRAIN_CHECKPOINT_KEPT_H
-#define TRAIN_CHECKPOINT_KEPT_H
+#pragma once
 #include "train/trainer.h"
 
 enum { BUFFER_NAME_SIZE = 128 }; /* names of parameters are shorter than 96 */
@@ -31,5 +30,3 @@ void kept_free(struct kept *);
  * Collective. */
 unroll_status kept_read(const unroll_trainer *, struct kept *);
 unroll_status kept_write(const unroll_trainer *, const struct kept *);
-
-#endif

@@ -1,8 +1,7 @@
 /* A checkpoint of ranks with different weights. Each writes a shard with some of the parameters and their optimizer
  * states. Two indexes list the shard of each tensor: model.safetensors.index.json, as in other tools, and a similar one
  * for the states. The rest of a checkpoint is in checkpoint.c and checkpoint_directory.c. */
-#ifndef TRAIN_CHECKPOINT_SHARDS_H
-#define TRAIN_CHECKPOINT_SHARDS_H
+#pragma once
 #include "convert/model_file.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_kept.h"
@@ -36,5 +35,3 @@ unroll_status shards_write_indexes(const struct shards *, const struct unroll_mo
 /* Opens the shards of the optimizer states with this id that contain wanted tensors. */
 unroll_status shards_open_states(const char *directory, const char *id, tensor_wanted *, void *arg,
                                  struct tensor_set *);
-
-#endif

@@ -1,8 +1,7 @@
 /* Decides by measurement whether a phase of a plan runs on one thread or on all. The costs of waking and waiting depend
  * on the machine and its load. The choice does not change the bits. Starts no threads and is independent of
  * operations. */
-#ifndef DEVICE_CPU_ADAPTIVE_THREADS_H
-#define DEVICE_CPU_ADAPTIVE_THREADS_H
+#pragma once
 #include "plan/ir/plan.h"
 
 /* Index 0 is alone, 1 together. Times are nanoseconds per counted flop and byte, so that ragged batches are comparable.
@@ -27,5 +26,3 @@ unroll_status adaptive_parse(const char *name, bool *chooses);
 void adaptive_init(struct adaptive *adaptive, const struct plan *plan, enum phase phase);
 bool adaptive_together(const struct adaptive *adaptive); /* how the next run should be done */
 void adaptive_ran(struct adaptive *adaptive, double nanoseconds, double work);
-
-#endif

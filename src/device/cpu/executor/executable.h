@@ -1,8 +1,7 @@
 /* A plan ready to run on this machine: memory, addresses, kernels, threads. An executable runs one plan of one rank.
  * Executables of one (model, mesh coordinate) share the weights in a store. The caller decides which phases run
  * when. */
-#ifndef DEVICE_CPU_EXECUTABLE_H
-#define DEVICE_CPU_EXECUTABLE_H
+#pragma once
 #include "device/cpu/kernels/kernel.h"
 #include "device/device.h"
 
@@ -41,5 +40,3 @@ void *executable_buffer(struct executable *executable, const char *name);
 
 struct work executable_work(const struct executable *executable);          /* counted by the kernels in the last run */
 uint64_t executable_memory_estimate(const struct plan *plan, int threads); /* bytes of an executable for this plan */
-
-#endif

@@ -1,7 +1,6 @@
 /* The struct of an executable, shared by binding (executable_bind.c) and running (executable_run.c). Others include
  * executable.h. */
-#ifndef DEVICE_CPU_EXECUTABLE_PARTS_H
-#define DEVICE_CPU_EXECUTABLE_PARTS_H
+#pragma once
 #include "device/cpu/executor/executable.h"
 #include "device/cpu/executor/adaptive_threads.h"
 #include <pthread.h>
@@ -59,5 +58,3 @@ struct executable {
  * and the access of views. */
 unroll_status bind_op(struct executable *, const struct op *, enum division, struct call *);
 void bind_numbers(const struct plan *, const struct op *, struct call *);
-
-#endif

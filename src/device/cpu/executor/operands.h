@@ -1,6 +1,5 @@
 /* The CPU's traits for plans, and the weights that tiles multiply. */
-#ifndef DEVICE_CPU_OPERANDS_H
-#define DEVICE_CPU_OPERANDS_H
+#pragma once
 #include "plan/ir/plan.h"
 
 extern const struct operand_traits cpu_operands;
@@ -11,5 +10,3 @@ extern const struct device_traits cpu_traits; /* except `splits`, which depends 
 bool bf16x3_fill_acc_blocks(const struct plan_config *, uint32_t *block_steps);
 bool reads_bf16_by_tiles(const struct plan *, int buffer); /* returns whether tiles multiply this copy of weights as
                                                             * bf16 */
-
-#endif

@@ -1,6 +1,5 @@
 /* The tables of the instruction sets, one per kernels_*.c. Callers use cpu_isa_find (kernel.h). */
-#ifndef DEVICE_CPU_ISA_H
-#define DEVICE_CPU_ISA_H
+#pragma once
 #include "device/cpu/kernels/kernel.h"
 
 extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_avx512_vnni, cpu_amx, cpu_neon;
@@ -10,5 +9,3 @@ extern const struct cpu_isa cpu_avx512_bf16, cpu_amx_bf16;
 
 /* The AVX-512 product, shared by its extensions. */
 product_kernel product_avx512;
-
-#endif

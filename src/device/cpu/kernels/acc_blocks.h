@@ -2,8 +2,7 @@
  * one per shard of the batch and block of steps. An accumulation block is one chain from zero, in rising steps, and
  * rising rows within a step. The blocks of a shard are added to its sum against the operation's direction in time, the
  * order in which chunks of time arrive. The bits are therefore independent of chunks and ranks. */
-#ifndef DEVICE_CPU_ACC_BLOCKS_H
-#define DEVICE_CPU_ACC_BLOCKS_H
+#pragma once
 #include "device/cpu/kernels/tensor.h"
 
 /* Steps and rows of a view [T, B, ..]. */
@@ -57,5 +56,3 @@ static inline bool next_acc_block(struct acc_blocks *l)
     }
     return true;
 }
-
-#endif

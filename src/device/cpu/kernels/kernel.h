@@ -1,7 +1,6 @@
 /* The interface of CPU kernels. A kernel runs one operation of the plan together with the other threads of its team. It
  * uses only views of memory and parameters, filled in by executable_bind.c, not the plan or the model. */
-#ifndef DEVICE_CPU_KERNEL_H
-#define DEVICE_CPU_KERNEL_H
+#pragma once
 #include "base/system/processor.h"
 #include "base/team.h"
 #include "nn/cells/cell.h"
@@ -228,5 +227,3 @@ const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *);
 
 /* Finds an instruction set by its name in the user interface; NULL: the best available. */
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);
-
-#endif

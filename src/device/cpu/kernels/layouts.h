@@ -1,6 +1,5 @@
 /* Layouts of weights for the CPU's kernels, and their bytes. operands.c assigns layouts to operations. */
-#ifndef DEVICE_CPU_LAYOUTS_H
-#define DEVICE_CPU_LAYOUTS_H
+#pragma once
 #include "base/dtype.h"
 
 enum layout {
@@ -43,5 +42,3 @@ static inline size_t words_of(enum dtype dtype, size_t k)
 }
 
 static inline size_t word_bytes(enum dtype dtype) { return dtype == DTYPE_F64 ? 8 : 4; }
-
-#endif

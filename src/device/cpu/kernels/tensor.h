@@ -1,6 +1,5 @@
 /* Helpers of kernels for views: rows, shares of the team, and counting work. No arithmetic. */
-#ifndef DEVICE_CPU_TENSOR_H
-#define DEVICE_CPU_TENSOR_H
+#pragma once
 #include "device/cpu/kernels/kernel.h"
 
 /* Returns the length of the last axis, a row. */
@@ -110,5 +109,3 @@ static inline void count_portion(struct work *work, const struct call *call, con
         count_view(work, call, of_rows, me);
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * only 256 KB. An executable allocates a workspace for each of its threads, a stream of many rows for its one. The
  * caller of kernels sets workspace_of_thread on each thread. Buffers passed between operations are placed by the
  * plan. */
-#ifndef DEVICE_CPU_WORKSPACE_H
-#define DEVICE_CPU_WORKSPACE_H
+#pragma once
 #include "base/dtype.h"
 
 /* Bytes for a product, and for a kernel that calls products, with floats; doubles need twice as much. */
@@ -25,5 +24,3 @@ extern _Thread_local char *workspace_of_thread __attribute__((visibility("hidden
                       0 * sizeof(struct { char fits; _Static_assert(sizeof(type) <= (bytes), "too little scratch memory"); })))
 #define PRODUCT_KEEPS(type) IN_WORKSPACE(type, 0, PRODUCT_WORKSPACE)
 #define KERNEL_KEEPS(type)  IN_WORKSPACE(type, PRODUCT_WORKSPACE, KERNEL_WORKSPACE / sizeof(float) * sizeof(real))
-
-#endif

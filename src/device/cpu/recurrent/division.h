@@ -1,7 +1,6 @@
 /* Divides the steps of a recurrence among a team of threads: by rows, by units, or both. The choice depends on the
  * shape and the caches. Outputs are computed independently, so the bits do not change. */
-#ifndef DEVICE_CPU_DIVISION_H
-#define DEVICE_CPU_DIVISION_H
+#pragma once
 #include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct division_parts {
 };
 
 struct division_parts division_of(const struct division_shape *shape, int team, enum division forced);
-
-#endif

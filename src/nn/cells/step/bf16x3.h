@@ -1,7 +1,6 @@
 /* Sizes of the tiles in which a device multiplies parts of floats (nn/vector/v_tiles.h), for plans that allocate such
  * copies of weights. Contains no instructions. */
-#ifndef CELLS_BF16X3_H
-#define CELLS_BF16X3_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ static inline bool bf16_by_tiles(size_t k)
     enum { FEWEST = 3 * BF16X3_K, MAX = 16384 };
     return k >= FEWEST && k <= MAX;
 }
-
-#endif

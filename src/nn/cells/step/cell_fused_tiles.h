@@ -3,8 +3,7 @@
  * with bf16 weights BF16_ROWS rows by up to TILES_SUMS inputs. Tile products and the cell's arithmetic both have long
  * latencies. Each step of k is therefore followed by some rows of the previous block, so that the processor overlaps
  * them. */
-#ifndef CELLS_CELL_FUSED_TILES_H
-#define CELLS_CELL_FUSED_TILES_H
+#pragma once
 #include "nn/cells/step/bf16x3.h"
 
 /* Sums of input i, row r of a block: made[(r * inputs + i) * CELL_TILE]. */
@@ -174,6 +173,4 @@ FUSED_BF16_GATES(4)
 
 static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, unsigned, size_t, float *, size_t) = {
     NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4};
-#endif
-
 #endif
