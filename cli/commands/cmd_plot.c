@@ -12,16 +12,16 @@ static const double descent = 0.05; /* the share of the width that the range of 
 
 /* ---- common to both kinds of plot ---- */
 
-struct range plot_width(const struct plot *plot)
+struct axis_range plot_width(const struct plot *plot)
 {
-    struct range width = {0, 0};
+    struct axis_range width = {0, 0};
     for (int i = 0; i < plot->runs; i++)
         for (size_t k = 0; k < plot->run[i].count; k++)
             range_add(&width, report_at(&plot->run[i].report[k], plot->axis));
-    return width.high > 0 ? width : (struct range){0, 1};
+    return width.high > 0 ? width : (struct axis_range){0, 1};
 }
 
-static void add_metric(const struct plot *plot, enum metric metric, double left, struct range *height)
+static void add_metric(const struct plot *plot, enum metric metric, double left, struct axis_range *height)
 {
     for (int i = 0; i < plot->runs; i++) {
         const struct series *s = &plot->run[i].of[metric];
@@ -31,10 +31,10 @@ static void add_metric(const struct plot *plot, enum metric metric, double left,
     }
 }
 
-struct range plot_height(const struct plot *plot, enum metric metric)
+struct axis_range plot_height(const struct plot *plot, enum metric metric)
 {
     double left = metrics[metric].from_zero ? 0 : descent * plot_width(plot).high;
-    struct range height = range_empty();
+    struct axis_range height = range_empty();
     add_metric(plot, metric, left, &height);
     if (metric == METRIC_LOSS)
         add_metric(plot, METRIC_VALIDATION, left, &height);
@@ -59,7 +59,7 @@ static json_t *extremes(const struct series *s)
 {
     if (s->count == 0)
         return json_null();
-    const struct point *low = &s->point[series_lowest(s)];
+    const struct curve_point *low = &s->point[series_lowest(s)];
     return json_pack("{sf sf sf sI sf}", "first", s->point[0].y, "last", s->point[s->count - 1].y, "min", low->y,
                      "min_step", (json_int_t)low->step, "max", s->point[series_highest(s)].y);
 }
@@ -150,7 +150,7 @@ static unroll_status write_picture(void (*paint)(void *, FILE *), void *what, co
     return status;
 }
 
-static unroll_status draw(struct plot *plot, const struct settings *s)
+static unroll_status draw_plot(struct plot *plot, const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
     if (output)
@@ -228,7 +228,7 @@ static unroll_status plot_curves(struct settings *settings)
         plot.runs += status == UNROLL_OK;
     }
     if (status == UNROLL_OK)
-        status = draw(&plot, settings);
+        status = draw_plot(&plot, settings);
     for (int i = 0; i < plot.runs; i++) curves_free(&plot.run[i]);
     return status;
 }

@@ -295,7 +295,7 @@ static unroll_status open_stream(struct streamer *s)
     return complain(UNROLL_RESOURCE, "no memory for the frames of the model");
 }
 
-static unroll_status run(struct streamer *s)
+static unroll_status run_streamer(struct streamer *s)
 {
     const char *format = text_of(s->settings, OPTION_FORMAT);
     bool of_text = s->symbols.count && s->symbols.characters;
@@ -324,7 +324,7 @@ unroll_status cmd_stream(struct settings *settings)
     if (status == UNROLL_OK)
         status = open_stream(&s);
     if (status == UNROLL_OK)
-        status = run(&s);
+        status = run_streamer(&s);
     free(s.outputs);
     free(s.numbers);
     free(s.frame);

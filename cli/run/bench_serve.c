@@ -60,7 +60,7 @@ struct load {
 
 /* ---- connections ------------------------------------------------------------------------- */
 
-static bool cut(const char **at, const char *end, char *to, size_t size)
+static bool cut_field(const char **at, const char *end, char *to, size_t size)
 {
     const char *stop = *at ? strstr(*at, end) : NULL;
     const size_t length = stop ? (size_t)(stop - *at) : 0;
@@ -77,8 +77,8 @@ static unroll_status read_url(struct load *l)
 {
     const char *url = text_of(l->settings, OPTION_SERVE), *at = url;
     char scheme[16];
-    if (cut(&at, "://", scheme, sizeof scheme) && strcmp(scheme, "http") == 0 &&
-        cut(&at, ":", l->host, sizeof l->host) && cut(&at, "/v2/models/", l->port, sizeof l->port) && *at &&
+    if (cut_field(&at, "://", scheme, sizeof scheme) && strcmp(scheme, "http") == 0 &&
+        cut_field(&at, ":", l->host, sizeof l->host) && cut_field(&at, "/v2/models/", l->port, sizeof l->port) && *at &&
         strlen(at) < sizeof l->model && !strchr(at, '/')) {
         strcpy(l->model, at);
         return UNROLL_OK;
@@ -215,7 +215,7 @@ static unroll_status open_line(const struct load *l, struct line *line)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-static void put(unsigned char *to, uint64_t value, int bytes)
+static void put_value(unsigned char *to, uint64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i);
 }
@@ -231,12 +231,12 @@ static void begin_message(const struct load *l, struct line *line, uint32_t flag
     to[0] = 0x82;
     to[1] = 0x80 | 127;
     for (int i = 0; i < 8; i++) to[2 + i] = (unsigned char)(bytes >> (56 - 8 * i));
-    put(to + WS_HEAD, line->messages, 4);
-    put(to + WS_HEAD + 4, (uint64_t)(1e6 * l->deadline), 4);
+    put_value(to + WS_HEAD, line->messages, 4);
+    put_value(to + WS_HEAD + 4, (uint64_t)(1e6 * l->deadline), 4);
     for (int i = 0; i < line->sessions; i++) {
         unsigned char *record = to + WS_HEAD + HEAD + (size_t)i * record_of(l);
-        put(record, line->first + (uint64_t)i, 8);
-        put(record + 8, flags, 4);
+        put_value(record, line->first + (uint64_t)i, 8);
+        put_value(record + 8, flags, 4);
         for (int k = 0; k < l->inputs; k++) {
             const float x = (float)sin(0.1 * (double)line->messages + i + k);
             memcpy(record + RECORD + 4 * (size_t)(l->tokens + k), &x, sizeof x);
@@ -472,7 +472,7 @@ static unroll_status run_load(struct load *l, double seconds)
     return open ? UNROLL_OK : complain(UNROLL_COMMUNICATION, "the server closed a connection; fix: see its messages");
 }
 
-static int compare(const void *a, const void *b)
+static int compare_latencies(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -488,7 +488,7 @@ static unroll_status print_load(struct load *l, double seconds)
     const double p[] = {0.5, 0.9, 0.99, 0.999, 0.9999, 1};
     double ms[6];
     const uint64_t refused = l->frames - l->status[0];
-    qsort(l->latency, l->answers, sizeof *l->latency, compare);
+    qsort(l->latency, l->answers, sizeof *l->latency, compare_latencies);
     for (int i = 0; i < 6; i++) ms[i] = percentile(l, p[i]);
     if (is_on(l->settings, OPTION_JSON))
         return print_json(json_pack("{ss si si sf sf sI sI sI sf so so so so so so}", "model", l->model, "sessions",

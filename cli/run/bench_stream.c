@@ -22,15 +22,15 @@ struct runner {
     double *seconds; /* [MAX_STEPS] */
 };
 
-static int compare(const void *left, const void *right)
+static int compare_times(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return a < b ? -1 : a > b;
 }
 
-void sort_numbers(double *numbers, int count) { qsort(numbers, (size_t)count, sizeof *numbers, compare); }
+void sort_numbers(double *numbers, int count) { qsort(numbers, (size_t)count, sizeof *numbers, compare_times); }
 
-static unroll_status step(struct runner *r)
+static unroll_status step_runner(struct runner *r)
 {
     const float *inputs = r->inputs + (size_t)r->frame * r->width;
     r->frame = r->frame + 1 < r->frames ? r->frame + 1 : 0;
@@ -42,7 +42,7 @@ static double steps_take(struct runner *r, int count)
 {
     double begin = seconds_now();
     for (int i = 0; i < count; i++)
-        if (step(r) != UNROLL_OK)
+        if (step_runner(r) != UNROLL_OK)
             return -1;
     return seconds_now() - begin;
 }

@@ -23,42 +23,42 @@ enum { MESSAGE_ROOM = 512, TAG_LONGEST = 64 };
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { SESSION_STARTS = 1 };
 
-struct message {
+struct event_message {
     size_t length;
     uint8_t bytes[MESSAGE_ROOM];
 };
 
-static void put_bytes(struct message *m, const void *bytes, size_t count)
+static void put_bytes(struct event_message *m, const void *bytes, size_t count)
 {
     memcpy(m->bytes + m->length, bytes, count);
     m->length += count;
 }
 
-static void put_little_endian(struct message *m, uint64_t value, size_t bytes)
+static void put_little_endian(struct event_message *m, uint64_t value, size_t bytes)
 {
     put_number(m->bytes + m->length, value, bytes);
     m->length += bytes;
 }
 
 /* Writes seven bits per byte, lowest first. */
-static void put_varint(struct message *m, uint64_t value)
+static void put_varint(struct event_message *m, uint64_t value)
 {
     for (; value >= 128; value >>= 7) m->bytes[m->length++] = (uint8_t)(value | 128);
     m->bytes[m->length++] = (uint8_t)value;
 }
 
-static void put_key(struct message *m, int field, enum wire wire) { put_varint(m, (uint64_t)field << 3 | wire); }
+static void put_key(struct event_message *m, int field, enum wire wire) { put_varint(m, (uint64_t)field << 3 | wire); }
 
-static void put_string(struct message *m, int field, const void *bytes, size_t count)
+static void put_string(struct event_message *m, int field, const void *bytes, size_t count)
 {
     put_key(m, field, BYTES);
     put_varint(m, count);
     put_bytes(m, bytes, count);
 }
 
-static void put_scalar(struct message *summary, const struct event_value *value)
+static void put_scalar(struct event_message *summary, const struct event_value *value)
 {
-    struct message m = {0};
+    struct event_message m = {0};
     float number = (float)value->value;
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
@@ -69,9 +69,9 @@ static void put_scalar(struct message *summary, const struct event_value *value)
 }
 
 /* Returns an event with the current time and without content. */
-static struct message event_of(int64_t step)
+static struct event_message event_of(int64_t step)
 {
-    struct message m = {0};
+    struct event_message m = {0};
     struct timespec now;
     uint64_t bits;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -90,9 +90,9 @@ static struct message event_of(int64_t step)
 static uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
 /* Writes the length (8 bytes), its checksum (4), the message and its checksum (4). */
-static bool write_record(FILE *file, const struct message *m)
+static bool write_record(FILE *file, const struct event_message *m)
 {
-    struct message record = {0};
+    struct event_message record = {0};
     put_little_endian(&record, m->length, 8);
     put_little_endian(&record, masked(crc32c(record.bytes, 8)), 4);
     bool written = fwrite(record.bytes, 1, record.length, file) == record.length &&
@@ -135,7 +135,7 @@ static bool write_beginning(FILE *file, int64_t after)
 {
     static const char version[] = "brain.Event:2";
     static const uint8_t session_starts[] = {1 << 3 | VARINT, SESSION_STARTS};
-    struct message m = event_of(0);
+    struct event_message m = event_of(0);
     put_string(&m, 3, version, sizeof version - 1);
     if (!write_record(file, &m))
         return false;
@@ -160,7 +160,7 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
 
 unroll_status events_write(struct events *events, int64_t step, const struct event_value *values, int count)
 {
-    struct message m = event_of(step), summary = {0};
+    struct event_message m = event_of(step), summary = {0};
     for (int i = 0; i < count; i++)
         if (isfinite(values[i].value))
             put_scalar(&summary, &values[i]);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/bytes.h"
 #include "io/npy_header.h"
 #include "base/number.h"
 #include "base/try.h"
@@ -254,50 +253,32 @@ static unroll_status read_wav_header(struct frames *f)
 
 /* ---- the header of a .npy ---- */
 
-enum { NPY_PREFIX = 8, NPY_LONGEST = 4096 };
+static bool read_exactly(void *source, void *to, size_t count)
+{
+    return need_bytes(source, to, count, "header") == UNROLL_OK;
+}
 
-/* Checks the layout: frames are the rows of a [T, width] array of floats, or for width 1 the elements of a [T]
- * array. */
-static unroll_status read_npy_layout(struct frames *f, const char *text, size_t length)
+/* Reads the header and checks the layout: frames are the rows of a [T, width] array of floats, or for width 1 the
+ * elements of a [T] array. */
+static unroll_status read_array_header(struct frames *f)
 {
     struct npy_header h;
-    if (!npy_read_header(text, text + length, &h))
-        return refuse(
-            f, "the header of the array is not the dict of descr, fortran_order and shape that NumPy writes; fix: save "
-               "it again with numpy.save");
-    const char *shape = strchr(text, '(');
+    const char *error;
+    if (!npy_read_header(read_exactly, f, &h, &error))
+        return *error ? refuse(f, "the array %s", error) : UNROLL_DATA;
     int64_t steps = (int64_t)h.shape[0], width = f->width;
     if (strcmp(h.type, "<f4") != 0)
         return refuse(f, "the array does not hold 32-bit floats; fix: x.astype('float32')");
     if (h.fortran && h.rank > 1)
         return refuse(f, "the array is in Fortran's order; fix: np.ascontiguousarray(x)");
     if (h.rank < 1 || h.rank > 2 || (h.rank == 2 ? h.shape[1] : 1) != (uint64_t)width)
-        return refuse(f, "the array has the shape %.*s; the model takes (steps, %d); fix: use an array of that shape",
-                      (int)strcspn(shape, ")") + 1, shape, f->width);
+        return refuse(f, "the array has %d axes, the last of %llu; the model takes (steps, %d); fix: use that shape",
+                      h.rank, (unsigned long long)(h.rank ? h.shape[h.rank - 1] : 0), f->width);
     if (steps > INT64_MAX / 4 / width)
         return refuse(f, "the array has %lld steps, too many; fix: use a shorter array", (long long)steps);
     f->wav = (struct wav){.sample_bytes = 4, .is_float = true};
     f->left = steps * width * 4;
     return UNROLL_OK;
-}
-
-static unroll_status read_npy_header(struct frames *f)
-{
-    unsigned char at[NPY_PREFIX + 4];
-    char header[NPY_LONGEST + 1] = "";
-    TRY(need_bytes(f, at, NPY_PREFIX, "header"));
-    if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
-        return refuse(
-            f, "the input is not a .npy file: it does not begin with NUMPY and a version of 1 to 3; fix: save it with "
-               "numpy.save, or --format csv");
-    size_t bytes = at[6] == 1 ? 2 : 4;
-    TRY(need_bytes(f, at + NPY_PREFIX, bytes, "header"));
-    unsigned length = (unsigned)get_number(at + NPY_PREFIX, bytes);
-    if (length > NPY_LONGEST)
-        return refuse(f, "the header of the array has %u bytes, more than %d; fix: save it again with numpy.save",
-                      length, NPY_LONGEST);
-    TRY(need_bytes(f, header, length, "header"));
-    return read_npy_layout(f, header, length);
 }
 
 /* ---- all formats ---- */
@@ -323,7 +304,7 @@ unroll_status frames_open(struct frames *f, FILE *file, enum frame_format format
 {
     *f = (struct frames){.file = file, .format = format, .width = width};
     TRY(allocate_text(f));
-    return format == FRAMES_WAV ? read_wav_header(f) : format == FRAMES_NPY ? read_npy_header(f) : UNROLL_OK;
+    return format == FRAMES_WAV ? read_wav_header(f) : format == FRAMES_NPY ? read_array_header(f) : UNROLL_OK;
 }
 
 void frames_close(struct frames *f)

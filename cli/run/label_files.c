@@ -117,7 +117,7 @@ static unroll_status check_tags(const json_t *tags)
     return UNROLL_OK;
 }
 
-static unroll_status take(struct label_files *files, const json_t *answer)
+static unroll_status take_answer(struct label_files *files, const json_t *answer)
 {
     const json_t *tags = json_object_get(answer, "tags");
     const char *sound = json_string_value(json_object_get(json_object_get(answer, "kept"), "file"));
@@ -146,7 +146,7 @@ int label_files_take(void *arg, const char *json, const char *line)
     struct label_files *files = arg;
     (void)line;
     json_t *answer = json_loads(json, 0, NULL);
-    files->status = take(files, answer);
+    files->status = take_answer(files, answer);
     json_decref(answer);
     return files->status != UNROLL_OK;
 }

@@ -113,7 +113,7 @@ unroll_status plan_auto_print(const struct settings *s, const unroll_plan_config
     return UNROLL_OK;
 }
 
-static unroll_status take(struct settings *s, const unroll_choice *way, struct ranks *ranks)
+static unroll_status take_choice(struct settings *s, const unroll_choice *way, struct ranks *ranks)
 {
     char mesh[64];
     ranks->split = way->split;
@@ -154,7 +154,7 @@ unroll_status split_choose(struct settings *s, const unroll_model *model, struct
     planner.compress = text_of(s, OPTION_COMPRESS);
     planner.compress = strcmp(planner.compress, "auto") == 0 ? NULL : planner.compress;
     TRY(complain_library(unroll_planner_choose(model, &planner, &way, 1, &found, why, sizeof why)));
-    TRY(take(s, &way, ranks));
+    TRY(take_choice(s, &way, ranks));
     say("--split auto: %s (modeled)", as_options(why));
     return UNROLL_OK;
 }

@@ -43,7 +43,7 @@ static int start_thread(struct saver *saver)
     return error;
 }
 
-static void begin(struct saver *saver)
+static void begin_save(struct saver *saver)
 {
     atomic_store(&saver->is_done, false);
     saver->is_writing = true;
@@ -65,7 +65,7 @@ void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *sn
     saver->cost = 0;
     saver->has_shard = false;
     if (saver->is_shard || !run->watches)
-        begin(saver);
+        begin_save(saver);
 }
 
 void saver_finish(struct saver *saver)
@@ -73,7 +73,7 @@ void saver_finish(struct saver *saver)
     if (saver->status != UNROLL_OK)
         return;
     saver->is_shard = saver->has_shard = false;
-    begin(saver);
+    begin_save(saver);
 }
 
 unroll_status saver_wait(struct saver *saver, struct run *run)

@@ -388,7 +388,7 @@ static void check_gradients(struct loop *loop)
 }
 
 /* Makes one update, and records its loss and times. */
-static unroll_status step(struct loop *loop)
+static unroll_status step_once(struct loop *loop)
 {
     double began = seconds_now(), rate = loop->progress.learning_rate;
     struct rank_time before = ranks_now(&loop->t->ranks);
@@ -480,7 +480,7 @@ static unroll_status train_on(struct loop *loop)
         TRY(replicate(loop));
     while (!is_at_end(loop)) {
         say_meeting(loop);
-        TRY(step(loop));
+        TRY(step_once(loop));
         TRY(look_after(loop));
         if (loop->progress.met) /* independent workers do not synchronize in between */
             TRY(look_around(loop));

@@ -17,7 +17,7 @@ unroll_status training_replicate(struct training *t)
 
 /* Chooses a replica that all ranks with replicas have. If a rank was lost while they were made, some ranks may have
  * one newer replica than others, but not two. */
-static void choose(const double *newest, int ranks, int64_t *step, int *from, bool *lacks)
+static void choose_replica(const double *newest, int ranks, int64_t *step, int *from, bool *lacks)
 {
     *step = -1;
     *lacks = false;
@@ -52,7 +52,7 @@ unroll_status training_take_replica(struct training *t, int64_t *step)
     bool lacks;
     for (int i = 0; i < ranks; i++) newest[i] = i == rank ? (double)newest_of(t) + 1 : 0;
     TRY(complain_library(unroll_comm_sum(t->ranks.comm, newest, ranks)));
-    choose(newest, ranks, step, &from, &lacks);
+    choose_replica(newest, ranks, step, &from, &lacks);
     if (*step < 0)
         return UNROLL_OK;
     const int which = unroll_replica_step(t->replica[0]) == *step || newest_of(t) < 0 ? 0 : 1;

@@ -14,7 +14,7 @@ enum { TITLE = 34, FORECAST = 110, AXIS = 26, CELL = 30, LABEL = 110, WORDS_LINE
 
 struct axes {
     double left, right, top, bottom; /* of the plot area */
-    struct range x, y;
+    struct axis_range x, y;
 };
 
 static double across(const struct axes *a, double x)
@@ -27,7 +27,7 @@ static double down(const struct axes *a, double y)
     return a->bottom - (a->bottom - a->top) * (y - a->y.low) / (a->y.high - a->y.low);
 }
 
-static void add_all(struct range *range, const json_t *numbers)
+static void add_all(struct axis_range *range, const json_t *numbers)
 {
     for (size_t i = 0; i < json_array_size(numbers); i++)
         if (json_is_number(json_array_get(numbers, i)))
@@ -120,7 +120,7 @@ static void draw_forecast(FILE *out, const json_t *one, int top)
     const json_t *const all[] = {past, truth, forecast, low, high};
     for (int i = 0; i < 5; i++) add_all(&a.y, all[i]);
     if (!(a.y.high >= a.y.low)) /* all numbers are missing */
-        a.y = (struct range){0, 1};
+        a.y = (struct axis_range){0, 1};
     a.y = range_widened(a.y, 0.04);
     draw_forecast_title(out, one, top);
     double distance = tick_distance(a.y, 3);

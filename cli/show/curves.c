@@ -53,7 +53,7 @@ static void make_printable(char *name)
 
 enum { LINE_LONGEST = 65536, POINTS_AT_FIRST = 256 };
 
-struct reading {
+struct curve_reading {
     const char *path;
     FILE *file;
     int64_t line;
@@ -61,7 +61,7 @@ struct reading {
     size_t capacity; /* of curves->report */
 };
 
-static unroll_status refuse_line(const struct reading *r, const char *why)
+static unroll_status refuse_line(const struct curve_reading *r, const char *why)
 {
     return complain(UNROLL_DATA, "%s: line %" PRId64 " %s; fix: remove the line", r->path, r->line, why);
 }
@@ -74,7 +74,7 @@ static bool take_number(const json_t *object, const char *key, double *to)
     return value == NULL || json_is_null(value) || json_is_number(value);
 }
 
-static unroll_status add_report(struct reading *r, const struct report *report)
+static unroll_status add_report(struct curve_reading *r, const struct report *report)
 {
     struct curves *c = r->curves;
     if (c->count == r->capacity) {
@@ -90,7 +90,7 @@ static unroll_status add_report(struct reading *r, const struct report *report)
 }
 
 /* Adds the report of a line. Steps must not decrease. */
-static unroll_status take_object(struct reading *r, const json_t *object)
+static unroll_status take_object(struct curve_reading *r, const json_t *object)
 {
     const json_t *step = json_object_get(object, "step");
     struct report report = {.step = json_integer_value(step)};
@@ -112,7 +112,7 @@ static unroll_status take_object(struct reading *r, const json_t *object)
     return add_report(r, &report);
 }
 
-static unroll_status take_line(struct reading *r, const char *line)
+static unroll_status take_line(struct curve_reading *r, const char *line)
 {
     json_t *object = metrics_parse(line, strlen(line));
     unroll_status status = object ? take_object(r, object) : refuse_line(r, "is damaged or not a JSON object");
@@ -121,7 +121,7 @@ static unroll_status take_line(struct reading *r, const char *line)
 }
 
 /* Reads all reports of a file. An unfinished last line is skipped with a note. */
-static unroll_status read_lines(struct reading *r)
+static unroll_status read_lines(struct curve_reading *r)
 {
     static char line[LINE_LONGEST];
     unroll_status status = UNROLL_OK;
@@ -161,7 +161,7 @@ static unroll_status find_metrics(const char *run, char path[PATH_MAX])
     return UNROLL_OK;
 }
 
-static unroll_status make_series(struct curves *curves, enum metric metric, enum axis axis)
+static unroll_status make_series(struct curves *curves, enum metric metric, enum plot_axis axis)
 {
     struct series *s = &curves->of[metric];
     s->point = malloc(curves->count * sizeof *s->point);
@@ -171,12 +171,12 @@ static unroll_status make_series(struct curves *curves, enum metric metric, enum
         const struct report *r = &curves->report[i];
         double x = report_at(r, axis), y = *(const double *)((const char *)r + metrics[metric].number);
         if (isfinite(x) && isfinite(y))
-            s->point[s->count++] = (struct point){x, y, y, r->step};
+            s->point[s->count++] = (struct curve_point){x, y, y, r->step};
     }
     return UNROLL_OK;
 }
 
-static unroll_status read_run(struct reading *r, const char *path, enum axis axis)
+static unroll_status read_run(struct curve_reading *r, const char *path, enum plot_axis axis)
 {
     r->file = fopen(path, "r");
     if (r->file == NULL)
@@ -186,12 +186,12 @@ static unroll_status read_run(struct reading *r, const char *path, enum axis axi
     return UNROLL_OK;
 }
 
-unroll_status curves_read(const char *run, enum axis axis, struct curves *curves)
+unroll_status curves_read(const char *run, enum plot_axis axis, struct curves *curves)
 {
     char path[PATH_MAX];
     const char *last = *run == '/' ? strrchr(run, '/') : NULL; /* not where it is stored */
     struct curves made = {.name = strdup(last && last[1] ? last + 1 : run), .best = -1};
-    struct reading reading = {.path = path, .curves = &made};
+    struct curve_reading reading = {.path = path, .curves = &made};
     if (made.name == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", run);
     make_printable(made.name);
@@ -217,7 +217,7 @@ void curves_free(struct curves *curves)
 
 /* ---- series ---- */
 
-double report_at(const struct report *report, enum axis axis)
+double report_at(const struct report *report, enum plot_axis axis)
 {
     const double at[] = {[AXIS_STEP] = (double)report->step,
                          [AXIS_EPOCH] = report->epoch,
@@ -265,7 +265,7 @@ double curves_best_value(const struct curves *curves)
 double series_smooth(const struct series *series, double x, double reach, size_t *from)
 {
     const double deviation = reach / 3; /* weights at the reach are below 1.2% of the highest */
-    const struct point *p = series->point;
+    const struct curve_point *p = series->point;
     double w_sum = 0, wd = 0, wdd = 0, wy = 0, wdy = 0;
     size_t i = *from;
     while (i + 1 < series->count && p[i].x < x - reach) i++;
@@ -286,32 +286,32 @@ double series_smooth(const struct series *series, double x, double reach, size_t
 
 /* ---- ranges ---- */
 
-struct range range_empty(void) { return (struct range){INFINITY, -INFINITY}; }
+struct axis_range range_empty(void) { return (struct axis_range){INFINITY, -INFINITY}; }
 
-void range_add(struct range *range, double value)
+void range_add(struct axis_range *range, double value)
 {
     range->low = fmin(range->low, value);
     range->high = fmax(range->high, value);
 }
 
-void range_add_series(struct range *range, const struct series *series, double left)
+void range_add_series(struct axis_range *range, const struct series *series, double left)
 {
     for (size_t i = 0; i < series->count; i++)
         if (series->point[i].x >= left)
             range_add(range, series->point[i].y);
 }
 
-struct range range_widened(struct range range, double part)
+struct axis_range range_widened(struct axis_range range, double part)
 {
     double more = part * (range.high - range.low);
     if (!(range.high >= range.low))
-        return (struct range){0, 1};
+        return (struct axis_range){0, 1};
     if (range.high - range.low <= 1e-9 * fabs(range.high))
         more = range.high ? 0.5 * fabs(range.high) : 0.5;
-    return (struct range){range.low - more, range.high + more};
+    return (struct axis_range){range.low - more, range.high + more};
 }
 
-double tick_distance(struct range range, int steps)
+double tick_distance(struct axis_range range, int steps)
 {
     double min = (range.high - range.low) / steps, power = pow(10, floor(log10(min)));
     for (int i = 0; i < 3; i++)

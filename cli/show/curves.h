@@ -19,16 +19,16 @@ struct metric_entry {
 extern const struct metric_entry metrics[METRICS];
 
 /* In the order of --axis's choices. */
-enum axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS, AXIS_SENT };
+enum plot_axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS, AXIS_SENT };
 
 /* One metric of one run, without missing values. */
-struct point {
+struct curve_point {
     double x, y, average;
     int64_t step;
 }; /* average: set by the drawing code */
 struct series {
-    struct point *point; /* by increasing step */
-    size_t count;        /* may be 0 */
+    struct curve_point *point; /* by increasing step */
+    size_t count;              /* may be 0 */
 };
 
 struct curves {
@@ -40,11 +40,11 @@ struct curves {
     int64_t best;    /* step of the best validation; -1: not in the file */
 };
 
-double report_at(const struct report *report, enum axis axis);
+double report_at(const struct report *report, enum plot_axis axis);
 
 /* Reads the curves, with x by the axis. Prints errors. A last line without an end, from a killed run, is skipped
  * with a note. */
-unroll_status curves_read(const char *run, enum axis axis, struct curves *curves);
+unroll_status curves_read(const char *run, enum plot_axis axis, struct curves *curves);
 void curves_free(struct curves *curves);
 
 /* Returns the index of the best validation, whose weights the run has saved; in older files, of the lowest loss. */
@@ -60,16 +60,16 @@ size_t series_highest(const struct series *series);
  * given reach. *from: 0 at first; keeps the position between calls with increasing x. */
 double series_smooth(const struct series *series, double x, double reach, size_t *from);
 
-struct range {
+struct axis_range {
     double low, high;
 };
 
-struct range range_empty(void);
-void range_add(struct range *range, double value);
+struct axis_range range_empty(void);
+void range_add(struct axis_range *range, double value);
 /* Adds the values at x >= left; earlier values must not stretch the axis. */
-void range_add_series(struct range *range, const struct series *series, double left);
+void range_add_series(struct axis_range *range, const struct series *series, double left);
 /* Returns a range that is never empty. */
-struct range range_widened(struct range range, double part);
+struct axis_range range_widened(struct axis_range range, double part);
 
 /* Returns 1, 2 or 5 times a power of ten, so that a range has at most this number of steps. */
-double tick_distance(struct range range, int steps);
+double tick_distance(struct axis_range range, int steps);

@@ -190,7 +190,7 @@ static unroll_status group_sessions(const struct settings *s, unroll_dataset **d
 /* ---- all of it ---- */
 
 /* Prints the description of the data, a task that suits them, and the command that would train. */
-static unroll_status describe(const struct settings *s, const unroll_dataset *data, const char *group)
+static unroll_status describe_inspected(const struct settings *s, const unroll_dataset *data, const char *group)
 {
     const char *why = "", *task = unroll_task_suggest(data, &why);
     char command[2 * PATH_MAX], *text = NULL;
@@ -217,7 +217,7 @@ unroll_status inspect_data(const struct settings *s)
     char group[NAME_MAX] = "";
     TRY(data_open(s, OPTION_MODEL, NULL, &data));
     TRY(group_sessions(s, &data, group));
-    unroll_status status = describe(s, data, group);
+    unroll_status status = describe_inspected(s, data, group);
     unroll_dataset_free(data);
     return status;
 }

@@ -11,17 +11,17 @@ struct plot {
     int runs;
     enum metric metric[METRICS]; /* one below the other; the loss includes the validation loss */
     int metrics;
-    enum axis axis;
+    enum plot_axis axis;
     double smooth; /* reach of the average, as a fraction of the width; 0: none */
 };
 
 static inline bool is_loss(enum metric metric) { return metric == METRIC_LOSS || metric == METRIC_VALIDATION; }
 
 /* Returns the range of the x axis for all runs, from 0. */
-struct range plot_width(const struct plot *plot);
+struct axis_range plot_width(const struct plot *plot);
 /* Returns the range of the y axis of a metric. It ignores the descent from random weights in the first part of the
  * width, which would make the rest of the curves flat. */
-struct range plot_height(const struct plot *plot, enum metric metric);
+struct axis_range plot_height(const struct plot *plot, enum metric metric);
 /* Returns the end of the name "runs/.../name", at most `max` characters. */
 const char *plot_label(const struct curves *run, int max);
 

@@ -23,13 +23,13 @@ enum {
 struct picture {
     FILE *out;
     struct plot *plot;
-    struct range width; /* of the x axis */
+    struct axis_range width; /* of the x axis */
 };
 
 struct panel {
     enum metric metric;
-    int top, bottom;     /* of the area */
-    struct range height; /* of the y axis */
+    int top, bottom;          /* of the area */
+    struct axis_range height; /* of the y axis */
 };
 
 /* ---- coordinates ---- */
@@ -72,7 +72,7 @@ static void draw_grid(const struct picture *p, const struct panel *panel)
         fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", SVG_LEFT, y, SVG_RIGHT);
         svg_tick(out, "m e", SVG_LEFT - 8, y + 4, k * distance, distance);
     }
-    distance = tick_distance((struct range){0, p->width.high / unit}, TICKS_ACROSS);
+    distance = tick_distance((struct axis_range){0, p->width.high / unit}, TICKS_ACROSS);
     fprintf(out, "<path class=\"a\" d=\"M%d %dH%d\"/>\n", SVG_LEFT, panel->bottom, SVG_RIGHT);
     for (double k = 0; k * distance * unit <= p->width.high; k++) {
         double x = across(p, k * distance * unit);
@@ -125,7 +125,7 @@ static void draw_frame(const struct picture *p, const struct panel *panel)
 static void draw_line(const struct picture *p, const struct panel *panel, const struct series *s, const char *class,
                       bool averages)
 {
-    const struct point *at = s->point;
+    const struct curve_point *at = s->point;
     if (s->count == 0)
         return;
 #define HEIGHT(i) (averages ? at[i].average : at[i].y)
@@ -154,7 +154,7 @@ static void average(const struct picture *p, struct series *s)
 {
     double reach = p->plot->smooth * (p->width.high - p->width.low);
     for (size_t i = 0, from = 0; i < s->count; i++) {
-        struct point *at = &s->point[i];
+        struct curve_point *at = &s->point[i];
         double reach_here = fmin(reach, 0.5 * (at->x - s->point[0].x));
         at->average = reach_here > 0 ? series_smooth(s, at->x, reach_here, &from) : at->y;
     }
@@ -172,7 +172,7 @@ static void draw_reports(const struct picture *p, const struct panel *panel, str
 }
 
 /* Draws a point with its value as a tooltip. */
-static void draw_mark(const struct picture *p, const struct panel *panel, const struct point *at, bool is_best)
+static void draw_mark(const struct picture *p, const struct panel *panel, const struct curve_point *at, bool is_best)
 {
     fprintf(p->out, "<circle%s cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>%.4f at %.6g</title></circle>\n",
             is_best ? " class=\"best\"" : "", across(p, at->x), down(panel, at->y), is_best ? "3.5" : "2.5", at->y,

@@ -14,11 +14,11 @@ static const char *const blocks[LEVELS] = {"\u2581", "\u2582", "\u2583", "\u2584
                                            "\u2585", "\u2586", "\u2587", "\u2588"};
 static const char *const ascii[LEVELS] = {"_", ".", ":", "-", "=", "+", "*", "#"};
 
-struct table {
+struct plot_grid {
     const struct plot *plot;
     const char *const *level; /* the characters for the heights */
     enum metric metric;
-    struct range width, height;
+    struct axis_range width, height;
     int label; /* columns of the names */
 };
 
@@ -31,10 +31,10 @@ static int columns_of(const char *text)
 
 /* Prints bars, each the mean of the reports in its part of the width, or as high as the previous bar if there are
  * none. The line ends where the run does. */
-static void print_bars(const struct table *t, const struct series *s)
+static void print_bars(const struct plot_grid *t, const struct series *s)
 {
     double bar_width = (t->width.high - t->width.low) / BARS, mean = s->count ? s->point[0].y : 0;
-    struct range height = range_widened(t->height, 0);
+    struct axis_range height = range_widened(t->height, 0);
     int bar = 0;
     for (size_t i = 0; bar < BARS && i < s->count; bar++) {
         double sum = 0, end = t->width.low + bar_width * (bar + 1);
@@ -48,7 +48,7 @@ static void print_bars(const struct table *t, const struct series *s)
     printf("%*s", BARS - bar, "");
 }
 
-static void print_number(const struct table *t, const struct series *s, size_t at)
+static void print_number(const struct plot_grid *t, const struct series *s, size_t at)
 {
     char text[NUMBER_TEXT];
     if (s->count == 0)
@@ -59,7 +59,7 @@ static void print_number(const struct table *t, const struct series *s, size_t a
         printf(strcmp(metrics[t->metric].unit, "nats") == 0 ? " %8.4f" : " %8.3g", s->point[at].y);
 }
 
-static void print_run(const struct table *t, const struct curves *run)
+static void print_run(const struct plot_grid *t, const struct curves *run)
 {
     const char *label = plot_label(run, LABEL_LONGEST);
     const struct series *s = &run->of[t->metric], *validation = &run->of[METRIC_VALIDATION];
@@ -77,7 +77,7 @@ static void print_run(const struct table *t, const struct curves *run)
     printf(" %9s\n", with_commas(steps, run->report[run->count - 1].step));
 }
 
-static void print_table(struct table *t)
+static void print_table(struct plot_grid *t)
 {
     const struct metric_entry *m = &metrics[t->metric];
     const char *decides = t->plot->run[0].metric;
@@ -93,7 +93,7 @@ void plot_terminal(const struct plot *plot)
 {
     setlocale(LC_CTYPE, "");
     bool is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    struct table t = {.plot = plot, .level = is_utf8 ? blocks : ascii, .width = plot_width(plot), .label = 3};
+    struct plot_grid t = {.plot = plot, .level = is_utf8 ? blocks : ascii, .width = plot_width(plot), .label = 3};
 
     for (int i = 0; i < plot->runs; i++) {
         int columns = columns_of(plot_label(&plot->run[i], LABEL_LONGEST));

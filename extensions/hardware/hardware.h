@@ -141,7 +141,7 @@ unroll_status hardware_clocks(const struct hardware *, double *step, double *bus
 
 /* With skipping: counts the values that move in the first steps of the inputs, for hardware_clocks. The reference
  * begins and ends with zero states. */
-unroll_status hardware_observe(struct hardware *, struct unroll_integer *, const struct calibration *);
+unroll_status hardware_observe(struct hardware *, struct unroll_integer *, const struct calibration_data *);
 
 /* Chooses the largest useful number of lanes, up to `most`: utilization must reach 95 %, or 90 % for networks with
  * fewer than 64 units. If no number reaches it, the one with the highest utilization is chosen. */

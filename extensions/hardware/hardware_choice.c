@@ -64,7 +64,7 @@ unroll_status hardware_choose_lanes(struct program *p, bool is_class, int most, 
     return status;
 }
 
-unroll_status hardware_observe(struct hardware *h, struct unroll_integer *reference, const struct calibration *c)
+unroll_status hardware_observe(struct hardware *h, struct unroll_integer *reference, const struct calibration_data *c)
 {
     enum { MOST = 512 };
     const struct program *p = h->program;

@@ -143,13 +143,13 @@ int hardware_x_segments(const struct hardware *h)
 /* Adds a stage's segments to one list: all of a source, then those of the next, so that the newest values are read
  * last. If only some x segments are early, segments of the same units are adjacent instead, those of the last source
  * after the others. */
-struct walk {
+struct segment_walk {
     struct maker *m;
     enum list list;
     int skipped; /* segments of x in the early list */
 };
 
-static unroll_status visit_segment(struct walk *w, struct stage *s, int source, int segment)
+static unroll_status visit_segment(struct segment_walk *w, struct stage *s, int source, int segment)
 {
     const bool is_x = s->source[source].kind == SOURCE_X;
     if (w->list == LIST_EARLY ? !is_x || w->skipped-- <= 0 : w->list == LIST_LATE && is_x && w->skipped-- > 0)
@@ -157,7 +157,7 @@ static unroll_status visit_segment(struct walk *w, struct stage *s, int source, 
     return add_segment(w->m, w->list, s, source, segment);
 }
 
-static unroll_status visit_stage(struct walk *w, struct stage *s)
+static unroll_status visit_stage(struct segment_walk *w, struct stage *s)
 {
     const bool mixes = w->list == LIST_LATE && s->source[0].kind == SOURCE_X && w->skipped < s->source[0].segments;
     for (int k = 0; k < s->sources && !mixes; k++)
@@ -175,7 +175,7 @@ static unroll_status visit_stage(struct walk *w, struct stage *s)
 static unroll_status add_list(struct maker *m, enum list list)
 {
     struct hardware *h = m->h;
-    struct walk w = {.m = m, .list = list, .skipped = h->early};
+    struct segment_walk w = {.m = m, .list = list, .skipped = h->early};
     h->first_segment[list] = h->segments;
     h->first_row[list] = h->rows;
     h->first_word[list] = (int)m->words;

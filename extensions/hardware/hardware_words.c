@@ -6,7 +6,7 @@
 static const struct word_operand one = {FROM_ONE, 0}, zero = {FROM_ZERO, 0};
 
 /* State of lowering: the operand of each node, and the word that computed it. */
-struct lowering {
+struct word_lowering {
     struct hardware *h;
     struct stage *s;
     const struct pointwise *f;
@@ -31,7 +31,7 @@ unroll_status shift_index(struct shift_list *list, int shift, int *index)
 
 /* ---- words ----------------------------------------------------------------------------- */
 
-static unroll_status push(struct lowering *l, const struct word *word, int *index)
+static unroll_status push(struct word_lowering *l, const struct word *word, int *index)
 {
     struct stage *s = l->s;
     if (s->words == MAX_OPERATIONS)
@@ -47,14 +47,14 @@ static unroll_status push(struct lowering *l, const struct word *word, int *inde
     return UNROLL_OK;
 }
 
-static unroll_status set_shifts(struct lowering *l, struct word *w, int p, int c, int out)
+static unroll_status set_shifts(struct word_lowering *l, struct word *w, int p, int c, int out)
 {
     TRY(shift_index(&l->h->p_shifts, p, &w->p_shift));
     TRY(shift_index(&l->h->c_shifts, c, &w->c_shift));
     return shift_index(&l->h->out_shifts, out, &w->out_shift);
 }
 
-static void need(struct word *w, const struct lowering *l, const struct word_operand *operand)
+static void need(struct word *w, const struct word_lowering *l, const struct word_operand *operand)
 {
     for (int i = 0; operand->from == FROM_TEMP && i < l->s->words; i++)
         if (l->s->word[i].temp == operand->at)
@@ -62,7 +62,7 @@ static void need(struct word *w, const struct lowering *l, const struct word_ope
 }
 
 /* Moves a value that the a port cannot read to a temporary. */
-static unroll_status to_temp(struct lowering *l, struct word_operand *operand)
+static unroll_status to_temp(struct word_lowering *l, struct word_operand *operand)
 {
     int index;
     struct word move = {.a = one, .b = *operand, .c = zero};
@@ -87,7 +87,7 @@ static bool reads_bc(const struct word_operand *o)
 
 /* Fits a b + c to the ports: a reads temporaries, weights and the immediate; b and c read slots, temporaries and one
  * state. */
-static unroll_status finish(struct lowering *l, struct word *w, int *index)
+static unroll_status finish(struct word_lowering *l, struct word *w, int *index)
 {
     if (!reads_a(&w->a) || (!reads_bc(&w->b) && w->b.from != FROM_ONE)) {
         const struct word_operand swap = w->a;
@@ -110,7 +110,7 @@ static unroll_status finish(struct lowering *l, struct word *w, int *index)
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-static struct word_operand operand(const struct lowering *l, const struct node *node, int k, struct word *w)
+static struct word_operand operand(const struct word_lowering *l, const struct node *node, int k, struct word *w)
 {
     const int number = node->operand[k]->number;
     if (!l->f->node[number].is_constant)
@@ -119,7 +119,7 @@ static struct word_operand operand(const struct lowering *l, const struct node *
     return (struct word_operand){FROM_IMMEDIATE, 0};
 }
 
-static unroll_status lower_limit(struct lowering *l, const struct node *node, struct word *w)
+static unroll_status lower_limit(struct word_lowering *l, const struct node *node, struct word *w)
 {
     const struct fixed_node *n = &l->f->node[node->number];
     const int constant = l->f->node[node->operand[0]->number].is_constant ? 0 : 1;
@@ -135,7 +135,7 @@ static unroll_status lower_limit(struct lowering *l, const struct node *node, st
     return set_shifts(l, w, 0, 0, n->shift[1 - constant]);
 }
 
-static unroll_status lower_function(struct lowering *l, const struct node *node, struct word *w)
+static unroll_status lower_function(struct word_lowering *l, const struct node *node, struct word *w)
 {
     const struct fixed_node *n = &l->f->node[node->number];
     w->kind = node->kind == NODE_TANH ? WORD_TANH : WORD_SIGMOID;
@@ -146,7 +146,7 @@ static unroll_status lower_function(struct lowering *l, const struct node *node,
 }
 
 /* Lowers a node of the cell to a word of the unit's program. */
-static unroll_status lower_node(struct lowering *l, const struct node *node)
+static unroll_status lower_node(struct word_lowering *l, const struct node *node)
 {
     const struct fixed_node *n = &l->f->node[node->number];
     struct word w = {.a = one, .b = one, .c = zero};
@@ -187,7 +187,7 @@ static unroll_status lower_node(struct lowering *l, const struct node *node)
 }
 
 /* Returns the operand of a field: a slot of the stage, a state, or weights, which are copied to the memory. */
-static struct word_operand lower_input(struct lowering *l, const struct node *node)
+static struct word_operand lower_input(struct word_lowering *l, const struct node *node)
 {
     const struct binding *b = l->f->node[node->number].field;
     struct hardware *h = l->h;
@@ -218,7 +218,7 @@ static void goes_to(const struct hardware *h, struct word *w, int vector, uint32
     }
 }
 
-static unroll_status lower_result(struct lowering *l, const struct binding *b)
+static unroll_status lower_result(struct word_lowering *l, const struct binding *b)
 {
     const int number = b->node->number;
     const int shift = l->f->node[number].fraction - l->h->program->vector[b->vector].fraction;
@@ -233,7 +233,7 @@ static unroll_status lower_result(struct lowering *l, const struct binding *b)
 }
 
 /* Lowers all nodes of a cell, then its results. */
-static unroll_status lower_pointwise(struct lowering *l)
+static unroll_status lower_pointwise(struct word_lowering *l)
 {
     const struct record *record = l->f->record;
     for (int i = 0; i < record->nodes; i++) {
@@ -317,7 +317,7 @@ static unroll_status schedule(struct hardware *h, struct stage *s)
 static unroll_status lower_stage(struct hardware *h, struct stage *s)
 {
     const struct act *a = &h->program->act[s->act];
-    struct lowering l = {.h = h, .s = s, .f = a->pointwise};
+    struct word_lowering l = {.h = h, .s = s, .f = a->pointwise};
     if (a->kind == ACT_COPY) {
         int index;
         struct word w = {.a = one, .b = {FROM_SLOT, s->slot}, .c = zero};

@@ -170,7 +170,7 @@ static unroll_status check_store(const struct verilog *v)
 
 enum { MAX_FILES = 40 };
 
-struct folder {
+struct verilog_folder {
     char path[MAX_FILES][PATH_MAX + 64];
     char *text[MAX_FILES];
     size_t bytes[MAX_FILES];
@@ -178,7 +178,7 @@ struct folder {
     int files;
 };
 
-static FILE *add_file(struct folder *f, const struct verilog *v, const char *name)
+static FILE *add_file(struct verilog_folder *f, const struct verilog *v, const char *name)
 {
     snprintf(f->path[f->files], sizeof *f->path, "%s/%s", v->directory, name);
     f->file[f->files] = open_memstream(&f->text[f->files], &f->bytes[f->files]);
@@ -186,7 +186,7 @@ static FILE *add_file(struct folder *f, const struct verilog *v, const char *nam
 }
 
 /* Adds a text; modules that wrap the network are renamed to the prefix. */
-static void add_text(struct folder *f, const struct verilog *v, const char *name, const char *const *lines)
+static void add_text(struct verilog_folder *f, const struct verilog *v, const char *name, const char *const *lines)
 {
     static const char model[] = "unroll_model";
     FILE *file = add_file(f, v, name);
@@ -198,7 +198,7 @@ static void add_text(struct folder *f, const struct verilog *v, const char *name
     }
 }
 
-static void add_printed(struct folder *f, const struct verilog *v, const char *name,
+static void add_printed(struct verilog_folder *f, const struct verilog *v, const char *name,
                         void (*print)(FILE *, const struct verilog *))
 {
     FILE *file = add_file(f, v, name);
@@ -218,7 +218,7 @@ static void print_loaded(FILE *file, const struct verilog *v)
 }
 
 /* Fills the folder: sources, top module, bench, tables and test vectors. */
-static unroll_status fill(struct folder *f, const struct verilog *v)
+static unroll_status fill(struct verilog_folder *f, const struct verilog *v)
 {
     char name[64];
     const bool loads = strcmp(v->store, "rom") != 0, spram = !strcmp(v->store, "spram");
@@ -255,7 +255,7 @@ static unroll_status fill(struct folder *f, const struct verilog *v)
 }
 
 /* Writes all files or none. */
-static unroll_status write_folder(struct folder *f, const struct verilog *v)
+static unroll_status write_folder(struct verilog_folder *f, const struct verilog *v)
 {
     struct whole_file files[MAX_FILES];
     struct piece pieces[MAX_FILES];
@@ -274,7 +274,7 @@ static unroll_status write_folder(struct folder *f, const struct verilog *v)
 
 unroll_status verilog_write(const struct verilog *v)
 {
-    struct folder *f;
+    struct verilog_folder *f;
     TRY(ALLOCATE(f, 1, "for the files of the hardware"));
     unroll_status status = fill(f, v);
     if (status == UNROLL_OK)

@@ -15,9 +15,9 @@ struct verilog {
     const char *target, *store; /* names from the tables in verilog.c */
     const char *directory;
     struct unroll_integer *reference;
-    const struct calibration *calibration; /* source of the test's inputs; NULL: noise */
-    int steps;                             /* steps of the test's vectors */
-    struct verilog_report *report;         /* filled by verilog_count, before it is printed */
+    const struct calibration_data *calibration; /* source of the test's inputs; NULL: noise */
+    int steps;                                  /* steps of the test's vectors */
+    struct verilog_report *report;              /* filled by verilog_count, before it is printed */
 };
 
 /* A word of a table file, assembled from fields; files have hexadecimal words. */

@@ -18,7 +18,7 @@ static uint32_t random_word(uint64_t i, uint32_t what)
 /* Returns an input of a step; some are far beyond the calibrated range, to test saturation. */
 static int16_t input_at(const struct verilog *v, int step, int i, int fraction)
 {
-    const struct calibration *c = v->calibration && v->calibration->frames ? v->calibration : NULL;
+    const struct calibration_data *c = v->calibration && v->calibration->frames ? v->calibration : NULL;
     const int width = v->h->x_width;
     if (c && step % 8 != 7)
         return (int16_t)quantize_number(

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Families of chips: assumed clock rate, and DSPs of the named chip. */
-static const struct target {
+static const struct chip_family {
     const char *name, *chip;
     double megahertz;
     int dsps;
@@ -24,9 +24,9 @@ static const struct target {
 #define PICOJOULES_OF_PRODUCT  0.23
 #define PICOJOULES_OF_READ_BIT 0.15625 /* 10 pJ for 64 bits of 8 KB */
 
-static const struct target *target_of(const char *name)
+static const struct chip_family *target_of(const char *name)
 {
-    const struct target *t = targets;
+    const struct chip_family *t = targets;
     while (strcmp(t->name, name)) t++;
     return t;
 }
@@ -55,7 +55,7 @@ int verilog_most_lanes(const struct program *p, const char *target)
 unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
 {
     struct verilog_memory memory[VERILOG_MEMORIES];
-    const struct target *t = target_of(v->target);
+    const struct chip_family *t = target_of(v->target);
     const int memories = verilog_memories(v, memory);
     *r = (struct verilog_report){.macs = v->h->macs, .dsps = dsps_of(v->h), .megahertz = t->megahertz};
     TRY(hardware_clocks(v->h, &r->clocks, &r->busy, &r->latency));

@@ -3,7 +3,7 @@
  * extensions/cluster/planner/price.h. */
 #include "extensions/simulation/sim.h"
 
-struct run {
+struct simulated_run {
     const struct plan *plan;
     const struct cluster *cluster;
     struct unroll_comm *comm;
@@ -12,13 +12,14 @@ struct run {
 
 /* ---- messages -------------------------------------------------------------------------- */
 
-static size_t element(const struct run *r, const struct op *op)
+static size_t element(const struct simulated_run *r, const struct op *op)
 {
     return dtype_size(r->plan->buffer[op->view[COMM_X].buffer].dtype);
 }
 
 /* Sends or receives in pieces, which both ends count in the same way. */
-static unroll_status pass_pieces_of(const struct run *r, const struct op *op, int peer, double numbers, bool sends)
+static unroll_status pass_pieces_of(const struct simulated_run *r, const struct op *op, int peer, double numbers,
+                                    bool sends)
 {
     size_t left = (size_t)numbers * element(r, op);
     while (left > 0) {
@@ -29,7 +30,7 @@ static unroll_status pass_pieces_of(const struct run *r, const struct op *op, in
     return UNROLL_OK;
 }
 
-static unroll_status sum(const struct run *r, const struct op *op)
+static unroll_status sum(const struct simulated_run *r, const struct op *op)
 {
     struct sum sum = sum_of_numbers(r->plan, op, sum_numbers(r->plan, op));
     if (op->kind == OP_SUM_END)
@@ -39,7 +40,7 @@ static unroll_status sum(const struct run *r, const struct op *op)
 }
 
 /* All-gather: sends this rank's slice to every peer and receives theirs. */
-static unroll_status gather(const struct run *r, const struct op *op, double numbers)
+static unroll_status gather(const struct simulated_run *r, const struct op *op, double numbers)
 {
     const struct group *group = &r->plan->group[op->group];
     double mine = numbers / (group->size - 1);
@@ -53,7 +54,7 @@ static unroll_status gather(const struct run *r, const struct op *op, double num
 /* ---- steps that exchange units ----------------------------------------------------------- */
 
 /* Forward: each rank sends its units to all others. Backward: partial sums are added by a tree. */
-static unroll_status meet_in_step(const struct run *r, const struct op *op, double bytes)
+static unroll_status meet_in_step(const struct simulated_run *r, const struct op *op, double bytes)
 {
     const struct group *group = &r->plan->group[op->group];
     const double each = bytes / (group->size - 1);
@@ -75,7 +76,7 @@ static unroll_status meet_in_step(const struct run *r, const struct op *op, doub
     return UNROLL_OK;
 }
 
-static unroll_status recur(const struct run *r, const struct op *op, double seconds)
+static unroll_status recur(const struct simulated_run *r, const struct op *op, double seconds)
 {
     const int steps = (int)op->view[RNN_G].count[0];
     const double bytes = op_sends(r->plan, op) / steps;
@@ -88,7 +89,7 @@ static unroll_status recur(const struct run *r, const struct op *op, double seco
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-static unroll_status run_op(const struct run *r, const struct op *op)
+static unroll_status run_op(const struct simulated_run *r, const struct op *op)
 {
     const double computes = op_seconds(r->plan, op, r->cluster) / r->speed;
     const double copies = op_sends(r->plan, op) / r->cluster->message_bandwidth;
@@ -110,7 +111,7 @@ static unroll_status run_op(const struct run *r, const struct op *op)
 unroll_status sim_run(const struct plan *plan, const struct cluster *cluster, struct unroll_comm *comm, double speed,
                       enum phase first, enum phase last)
 {
-    const struct run r = {plan, cluster, comm, speed};
+    const struct simulated_run r = {plan, cluster, comm, speed};
     for (int i = 0; i < plan->ops; i++)
         if (plan->op[i].phase >= first && plan->op[i].phase <= last)
             TRY(run_op(&r, &plan->op[i]));

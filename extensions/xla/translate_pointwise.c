@@ -8,7 +8,7 @@
 
 /* ---- dropout --------------------------------------------------------------------------- */
 
-struct words {
+struct value_words {
     struct value w[4];
 };
 
@@ -25,7 +25,7 @@ static void multiply(struct translation *t, struct value a, double constant, str
 }
 
 /* base/philox.h, over arrays of counters; the key is two scalars. */
-static struct words philox_words(struct translation *t, struct words c, struct value k0, struct value k1)
+static struct value_words philox_words(struct translation *t, struct value_words c, struct value k0, struct value k1)
 {
     struct shape shape = c.w[0].shape;
     struct value golden = hlo_constant(&t->h, HLO_U32, SCALAR, 0x9e3779b9u);
@@ -80,7 +80,7 @@ static struct value random_words(struct translation *t, const struct op *op, str
     uint32_t first = origin[2] + x->first[2];
     struct shape fours = SHAPE(wanted.dim[0], wanted.dim[1], (wanted.dim[2] + first % 4 + 3) / 4);
     struct shape single = SHAPE(fours.dim[0], fours.dim[1], fours.dim[2], 1);
-    struct words c = {.w = {counter(t, fours, 2, first / 4)}};
+    struct value_words c = {.w = {counter(t, fours, 2, first / 4)}};
     c.w[1] = row_counter(t, fours, x);
     c.w[2] = counter(t, fours, 0, first_step(t->plan, x));
     struct value step = run_word(t, &op->view[DROPOUT_RUN], 2);

@@ -89,7 +89,7 @@ double feed_seconds(void) { return seconds_by(CLOCK_MONOTONIC); }
 
 /* Fills a batch and measures the time: CPU time, because others may use the processor meanwhile, or elapsed time if the
  * thread slept. */
-static void fill(const struct feed *feed, int64_t epoch, int64_t number, struct filled *filled)
+static void fill_slot(const struct feed *feed, int64_t epoch, int64_t number, struct filled *filled)
 {
     const struct part *part = feed->part;
     const long slept = clock_sleeps();
@@ -120,7 +120,7 @@ static void fill_next(struct feed *feed)
     const int64_t epoch = t->epoch, number = t->number;
     t->fills = true;
     pthread_mutex_unlock(&t->lock);
-    fill(feed, epoch, number, filled);
+    fill_slot(feed, epoch, number, filled);
     pthread_mutex_lock(&t->lock);
     t->fills = false;
     t->filled++;
@@ -220,7 +220,7 @@ static const struct filled *take_ahead(struct feed *feed, int64_t epoch, int64_t
 static const struct filled *take_now(struct feed *feed, int64_t epoch, int64_t number)
 {
     struct filled *next = &feed->slot[0];
-    fill(feed, epoch, number, next);
+    fill_slot(feed, epoch, number, next);
     feed->first = 0;
     feed->waited += next->seconds;
     bool is_slow = feed->waited > noticeable * (feed_seconds() - feed->began);

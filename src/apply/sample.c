@@ -147,7 +147,7 @@ static int nucleus(const struct sampler *sampler, double *sum)
 }
 
 /* Draws a token, or takes the likeliest at temperature 0. */
-static int draw(struct sampler *sampler)
+static int draw_token(struct sampler *sampler)
 {
     int best = likeliest(sampler);
     double max = sampler->candidates[best].logit, sum = 0;
@@ -214,7 +214,7 @@ static unroll_status write_text(struct sampler *sampler, const unroll_model *mod
 
     for (int i = 0; i < length; i++) {
         TRY(list_candidates(sampler));
-        int symbol = draw(sampler);
+        int symbol = draw_token(sampler);
         bool ends_line = strcmp(symbols[symbol], "\n") == 0;
         if (write(arg, symbols[symbol]) != 0 || (spaced && !ends_line && write(arg, " ") != 0))
             return UNROLL_OK;

@@ -127,7 +127,7 @@ static unroll_status read_key(const char *part, struct features_plan *p)
 
 /* ---- the plan ---- */
 
-static void place(struct features_plan *p, enum feature_array array, int floats)
+static void place_array(struct features_plan *p, enum feature_array array, int floats)
 {
     p->first[array] = p->floats;
     p->floats += (floats + 15) / 16 * 16;
@@ -135,14 +135,14 @@ static void place(struct features_plan *p, enum feature_array array, int floats)
 
 static void place_arrays(struct features_plan *p)
 {
-    place(p, ARRAY_WINDOW, p->window);
-    place(p, ARRAY_TABLES, 2 * p->size);
-    place(p, ARRAY_SCRATCH, 2 * p->size);
-    place(p, ARRAY_FRAME, p->size);
-    place(p, ARRAY_SPECTRUM, p->size + 2);
-    place(p, ARRAY_FILTERS, p->mels ? p->mels * (2 + p->size / 2 + 1) : 0);
-    place(p, ARRAY_COSINES, p->mels ? (p->count + 1) * p->mels : 0);
-    place(p, ARRAY_HISTORY, p->channels * p->window);
+    place_array(p, ARRAY_WINDOW, p->window);
+    place_array(p, ARRAY_TABLES, 2 * p->size);
+    place_array(p, ARRAY_SCRATCH, 2 * p->size);
+    place_array(p, ARRAY_FRAME, p->size);
+    place_array(p, ARRAY_SPECTRUM, p->size + 2);
+    place_array(p, ARRAY_FILTERS, p->mels ? p->mels * (2 + p->size / 2 + 1) : 0);
+    place_array(p, ARRAY_COSINES, p->mels ? (p->count + 1) * p->mels : 0);
+    place_array(p, ARRAY_HISTORY, p->channels * p->window);
 }
 
 static unroll_status check_plan(const char *text, const struct features_plan *p, bool is_kept)

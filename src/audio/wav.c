@@ -8,13 +8,13 @@
 
 enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe, FORMAT_BYTES = 40 };
 
-struct parser {
+struct wav_parser {
     wav_read *read;
     void *source;
     char *error;
 };
 
-__attribute__((format(printf, 2, 3))) static bool refuse(const struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool refuse(const struct wav_parser *p, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(const struct parser *p,
     return false;
 }
 
-static bool need_bytes(const struct parser *p, void *to, size_t count)
+static bool need_bytes(const struct wav_parser *p, void *to, size_t count)
 {
     size_t got;
     if (!p->read(p->source, to, count, &got))
@@ -31,7 +31,7 @@ static bool need_bytes(const struct parser *p, void *to, size_t count)
     return got == count || refuse(p, "the sound ends in its header; fix: use another copy of the file");
 }
 
-static bool skip_bytes(const struct parser *p, uint64_t bytes)
+static bool skip_bytes(const struct wav_parser *p, uint64_t bytes)
 {
     unsigned char dropped[256];
     for (size_t count; bytes > 0; bytes -= count) {
@@ -42,8 +42,8 @@ static bool skip_bytes(const struct parser *p, uint64_t bytes)
     return true;
 }
 
-static bool check_format(const struct parser *p, const struct wav *wav, unsigned kind, unsigned bits, unsigned channels,
-                         uint64_t rate)
+static bool check_format(const struct wav_parser *p, const struct wav *wav, unsigned kind, unsigned bits,
+                         unsigned channels, uint64_t rate)
 {
     const bool integers = kind == PCM && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
     if (!integers && !(wav->is_float && (bits == 32 || bits == 64)))
@@ -58,7 +58,7 @@ static bool check_format(const struct parser *p, const struct wav *wav, unsigned
 }
 
 /* Reads the format chunk: integers of 8 to 32 bits, or floats. */
-static bool read_format(const struct parser *p, uint64_t bytes, struct wav *wav)
+static bool read_format(const struct wav_parser *p, uint64_t bytes, struct wav *wav)
 {
     unsigned char at[FORMAT_BYTES] = {0};
     const size_t known = bytes < sizeof at ? (size_t)bytes : sizeof at;
@@ -84,7 +84,7 @@ static bool read_format(const struct parser *p, uint64_t bytes, struct wav *wav)
 }
 
 /* Reads the length of the samples. Programs that do not know it yet write 0 or all ones. */
-static bool read_length(const struct parser *p, uint64_t bytes, struct wav *wav)
+static bool read_length(const struct wav_parser *p, uint64_t bytes, struct wav *wav)
 {
     if (wav->sample_bytes == 0)
         return refuse(p,
@@ -95,7 +95,7 @@ static bool read_length(const struct parser *p, uint64_t bytes, struct wav *wav)
 
 bool wav_read_header(wav_read *read, void *source, struct wav *wav, char error[WAV_ERROR])
 {
-    const struct parser p = {read, source, error};
+    const struct wav_parser p = {read, source, error};
     unsigned char at[12];
     *error = '\0';
     *wav = (struct wav){0};

@@ -22,13 +22,13 @@ enum { LARGEST_TRANSFER = 1 << 30 }; /* bytes per read or write; Linux allows 2^
 /* Limit for pipes and devices, which may never end. */
 #define ENDLESS ((uint64_t)1 << 30)
 
-struct buffer {
+struct file_buffer {
     char *at;
     size_t used, capacity; /* capacity + 1 bytes are allocated, for the final zero */
 };
 
 /* Enlarges the buffer; fails if it would exceed the memory limit. */
-static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
+static unroll_status grow(struct file_buffer *buffer, size_t capacity, const char *path)
 {
     uint64_t limit = unroll_memory_limit();
     if (capacity > limit)
@@ -48,7 +48,7 @@ static unroll_status grow(struct buffer *buffer, size_t capacity, const char *pa
 }
 
 /* Allocates one byte more than the file's size, so that the end is distinguished from a file that grows. */
-static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
+static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes, struct file_buffer *buffer)
 {
     struct stat info;
     uint64_t size = 65536;
@@ -74,7 +74,7 @@ static unroll_status open_to_read(const char *path, int *descriptor)
 }
 
 /* Reads to the end of the file. Fails if it has more than max_bytes, or for pipes and devices more than ENDLESS. */
-static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
+static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct file_buffer *buffer)
 {
     struct stat info;
     const bool known = fstat(descriptor, &info) == 0, ends = max_bytes <= ENDLESS || (known && S_ISREG(info.st_mode));
@@ -104,7 +104,7 @@ static unroll_status read_all(int descriptor, const char *path, uint64_t max_byt
 
 unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size)
 {
-    struct buffer buffer = {NULL, 0, 0};
+    struct file_buffer buffer = {NULL, 0, 0};
     int descriptor;
     TRY(open_to_read(path, &descriptor));
     unroll_status status = read_all(descriptor, path, max_bytes, &buffer);
@@ -216,13 +216,13 @@ bool sync_directory(const char *directory)
 }
 
 /* Paths for replacing a file. The temporary file is in the directory that links resolve to, so the links remain. */
-struct staged {
+struct replacement {
     char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 32];
     bool in_place; /* written directly, not renamed */
 };
 
 /* Chooses the temporary file next to `path`. Devices and descriptors are written in place. */
-static unroll_status name_staged(const char *path, struct staged *to)
+static unroll_status name_staged(const char *path, struct replacement *to)
 {
     struct stat info;
     if (strlen(path) >= sizeof to->path || *path == '\0' || path[strlen(path) - 1] == '/')
@@ -240,7 +240,7 @@ static unroll_status name_staged(const char *path, struct staged *to)
     return UNROLL_OK;
 }
 
-static unroll_status stage(const struct whole_file *file, struct staged *to)
+static unroll_status stage(const struct whole_file *file, struct replacement *to)
 {
     TRY(name_staged(file->path, to));
     if (to->in_place)
@@ -248,7 +248,7 @@ static unroll_status stage(const struct whole_file *file, struct staged *to)
     return write_pieces(to->temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, file->path, file->pieces, file->count);
 }
 
-static unroll_status take_place(const struct staged *from, const char *shown)
+static unroll_status take_place(const struct replacement *from, const char *shown)
 {
     if (from->in_place)
         return UNROLL_OK;
@@ -259,7 +259,7 @@ static unroll_status take_place(const struct staged *from, const char *shown)
 
 unroll_status write_files_atomically(const struct whole_file files[], int count)
 {
-    struct staged *staged = allocate_zeroed((size_t)count, sizeof *staged);
+    struct replacement *staged = allocate_zeroed((size_t)count, sizeof *staged);
     unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for file names");
     int written = 0;
     for (; written < count && status == UNROLL_OK; written++) status = stage(&files[written], &staged[written]);

@@ -18,7 +18,7 @@ struct thread_load {
     uint64_t operations;
 };
 
-struct load {
+struct peak_load {
     const struct cpu_isa *isa;
     uint64_t rounds;
     struct thread_load *thread; /* [threads] */
@@ -26,12 +26,12 @@ struct load {
 
 static void do_share(void *arg, int me)
 {
-    const struct load *load = arg;
+    const struct peak_load *load = arg;
     load->thread[me].operations = load->isa->peak(load->rounds, load->thread[me].sink);
 }
 
 /* Returns the operations per second of the fastest run that was long enough to time. */
-static double best_rate(struct load *load, struct team *team)
+static double best_rate(struct peak_load *load, struct team *team)
 {
     double best = 0, begin = clock_seconds();
     while (best == 0 || clock_seconds() - begin < measured_seconds) {
@@ -49,7 +49,7 @@ static double best_rate(struct load *load, struct team *team)
 
 unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
 {
-    struct load load = {.rounds = FIRST_ROUNDS};
+    struct peak_load load = {.rounds = FIRST_ROUNDS};
     struct team *team;
     TRY(cpu_isa_of_kernels(isa, &load.isa));
     if (threads < 0 || threads > TEAM_LARGEST)

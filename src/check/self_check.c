@@ -12,13 +12,13 @@
 
 enum { STEPS = 9, ROWS = 5, MANY_ROWS = 20, SYMBOLS = 13, UPDATES = 3 };
 
-struct report {
+struct check_report {
     void (*line)(void *arg, const char *what, bool passed);
     void *arg;
     bool all_passed;
 };
 
-static void say(struct report *r, bool passed, const char *what)
+static void say(struct check_report *r, bool passed, const char *what)
 {
     r->line(r->arg, what, passed);
     r->all_passed &= passed;
@@ -76,10 +76,11 @@ static void close_small(struct small *s)
 }
 
 /* Compares the reference with the same model on an ISA. */
-typedef unroll_status comparison(struct report *, const char *cell, const char *isa, struct small *reference,
+typedef unroll_status comparison(struct check_report *, const char *cell, const char *isa, struct small *reference,
                                  struct small *other);
 
-static unroll_status compare_isa(struct report *r, const char *cell, const char *isa, int rows, comparison *compare)
+static unroll_status compare_isa(struct check_report *r, const char *cell, const char *isa, int rows,
+                                 comparison *compare)
 {
     struct small reference = {NULL, NULL}, other = {NULL, NULL};
     unroll_status status = open_small(cell, "scalar", rows, false, &reference);
@@ -142,7 +143,7 @@ static bool same_weights(unroll_model *a, unroll_model *b)
     return same;
 }
 
-static unroll_status compare_bits(struct report *r, const char *cell, const char *isa, struct small *reference,
+static unroll_status compare_bits(struct check_report *r, const char *cell, const char *isa, struct small *reference,
                                   struct small *other)
 {
     char what[96];
@@ -187,8 +188,8 @@ static unroll_status compare_buffers(unroll_session *one, unroll_session *other,
 }
 
 /* Compares the gradients of a batch of many rows within a tolerance. */
-static unroll_status compare_gradients(struct report *r, const char *cell, const char *isa, struct small *reference,
-                                       struct small *other)
+static unroll_status compare_gradients(struct check_report *r, const char *cell, const char *isa,
+                                       struct small *reference, struct small *other)
 {
     char what[96];
     double worst = 0;
@@ -232,7 +233,7 @@ static unroll_status outputs_with(const char *cell, const char *isa, const char 
     return status;
 }
 
-static unroll_status check_narrow(struct report *r, const char *cell, const char *isa, const char *weights)
+static unroll_status check_narrow(struct check_report *r, const char *cell, const char *isa, const char *weights)
 {
     float reference[STEPS * ROWS * SYMBOLS], z[STEPS * ROWS * SYMBOLS];
     char what[96];
@@ -328,7 +329,7 @@ static unroll_status run_gradients(unroll_model *model, unroll_session *session,
     return UNROLL_OK;
 }
 
-static unroll_status check_gradients(struct report *r, const char *cell)
+static unroll_status check_gradients(struct check_report *r, const char *cell)
 {
     struct small s = {NULL, NULL};
     double worst = 0;
@@ -343,7 +344,7 @@ static unroll_status check_gradients(struct report *r, const char *cell)
     return status;
 }
 
-static unroll_status check_on_isa(struct report *r, const char *cell, const char *isa)
+static unroll_status check_on_isa(struct check_report *r, const char *cell, const char *isa)
 {
     TRY(compare_isa(r, cell, isa, ROWS, compare_bits));
     if (!strcmp(isa, "amx"))
@@ -354,7 +355,7 @@ static unroll_status check_on_isa(struct report *r, const char *cell, const char
 
 unroll_status unroll_self_check(void (*report)(void *arg, const char *what, bool passed), void *arg)
 {
-    struct report r = {report, arg, true};
+    struct check_report r = {report, arg, true};
     unroll_entry cell = {.size = sizeof cell}, isa = {.size = sizeof isa};
     for (int c = 0; unroll_list(UNROLL_LIST_CELLS, c, &cell); c++) {
         for (int i = 0; unroll_list(UNROLL_LIST_ISAS, i, &isa); i++)

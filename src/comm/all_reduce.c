@@ -28,7 +28,7 @@ static int levels(int size)
 /* ---- tree and star --------------------------------------------------------------------- */
 
 /* Reduces up the tree at distances 1, 2, 4 ...; place 0 ends with the sum. */
-static void climb(const struct shape *s, int level, struct round *r)
+static void climb(const struct sum_shape *s, int level, struct round *r)
 {
     int distance = 1 << level;
     if (s->place & (distance - 1))
@@ -40,7 +40,7 @@ static void climb(const struct shape *s, int level, struct round *r)
 }
 
 /* Broadcasts down the same tree: members that have the sum pass it on at each smaller distance. */
-static void descend(const struct shape *s, int level, struct round *r)
+static void descend(const struct sum_shape *s, int level, struct round *r)
 {
     int distance = 1 << level;
     if (s->place & (distance - 1))
@@ -51,7 +51,7 @@ static void descend(const struct shape *s, int level, struct round *r)
         send(r, s->place + distance, 0, s->count);
 }
 
-static bool tree(const struct shape *s, int number, struct round *r)
+static bool tree(const struct sum_shape *s, int number, struct round *r)
 {
     int n = levels(s->size);
     if (number >= 2 * n)
@@ -63,7 +63,7 @@ static bool tree(const struct shape *s, int number, struct round *r)
     return true;
 }
 
-static bool gather_broadcast(const struct shape *s, int number, struct round *r)
+static bool gather_broadcast(const struct sum_shape *s, int number, struct round *r)
 {
     int others = s->size - 1, other = 1 + number % (others ? others : 1);
     bool back = number >= others;
@@ -82,41 +82,41 @@ static bool gather_broadcast(const struct shape *s, int number, struct round *r)
 
 /* ---- rings ----------------------------------------------------------------------------- */
 
-struct range {
+struct value_range {
     size_t first, count;
 };
 
-static struct range piece(struct range all, int n, int at)
+static struct value_range piece(struct value_range all, int n, int at)
 {
     at = (at % n + n) % n;
     size_t begin = all.count * (size_t)at / (size_t)n, end = all.count * (size_t)(at + 1) / (size_t)n;
-    return (struct range){all.first + begin, end - begin};
+    return (struct value_range){all.first + begin, end - begin};
 }
 
 /* A ring of n members, of which this is number i, at places base + stride * i. After n - 1 rounds member i has the sum
  * of piece i + 1; n - 1 more rounds distribute the sums. */
 struct ring {
     int n, i, base, stride;
-    struct range all;
+    struct value_range all;
 };
 
 static int place_of(const struct ring *g, int i) { return g->base + g->stride * ((i + g->n) % g->n); }
 
 static void ring_add(const struct ring *g, int k, struct round *r)
 {
-    struct range out = piece(g->all, g->n, g->i - k), in = piece(g->all, g->n, g->i - k - 1);
+    struct value_range out = piece(g->all, g->n, g->i - k), in = piece(g->all, g->n, g->i - k - 1);
     send(r, place_of(g, g->i + 1), out.first, out.count);
     receive(r, place_of(g, g->i - 1), in.first, in.count, true);
 }
 
 static void ring_copy(const struct ring *g, int k, struct round *r)
 {
-    struct range out = piece(g->all, g->n, g->i + 1 - k), in = piece(g->all, g->n, g->i - k);
+    struct value_range out = piece(g->all, g->n, g->i + 1 - k), in = piece(g->all, g->n, g->i - k);
     send(r, place_of(g, g->i + 1), out.first, out.count);
     receive(r, place_of(g, g->i - 1), in.first, in.count, false);
 }
 
-static bool ring(const struct shape *s, int number, struct round *r)
+static bool ring(const struct sum_shape *s, int number, struct round *r)
 {
     struct ring g = {s->size, s->place, 0, 1, {0, s->count}};
     int half = s->size - 1;
@@ -140,10 +140,10 @@ static int rows_of(int size)
 }
 
 /* Reduce-scatter along the rows, all-reduce down the columns, all-gather along the rows. */
-static bool ring_2d(const struct shape *s, int number, struct round *r)
+static bool ring_2d(const struct sum_shape *s, int number, struct round *r)
 {
     int rows = rows_of(s->size), columns = s->size / rows, row = s->place / columns, column = s->place % columns;
-    struct range all = {0, s->count};
+    struct value_range all = {0, s->count};
     struct ring along = {columns, column, row * columns, 1, all};
     struct ring down = {rows, row, column, columns, piece(all, columns, column + 1)};
     int add = columns - 1, half = rows - 1;
@@ -164,16 +164,16 @@ static bool ring_2d(const struct shape *s, int number, struct round *r)
 
 /* Returns the range that `place` holds after `halvings` halvings. At distances 1, 2, 4 ... the lower partner keeps the
  * lower half. */
-static struct range half_of(const struct shape *s, int place, int halvings)
+static struct value_range half_of(const struct sum_shape *s, int place, int halvings)
 {
-    struct range range = {0, s->count};
+    struct value_range range = {0, s->count};
     for (int k = 0; k < halvings; k++) range = piece(range, 2, place >> k & 1);
     return range;
 }
 
 /* Recursive halving, then doubling. Members beyond the largest power of two first send their values to a member below
  * it, and receive the sum from it at the end. */
-static bool halving_doubling(const struct shape *s, int number, struct round *r)
+static bool halving_doubling(const struct sum_shape *s, int number, struct round *r)
 {
     int n = levels(s->size + 1) - ((1 << levels(s->size + 1)) > s->size), even = 1 << n, extra = s->size - even;
     int rounds = 2 * n + 2 * (extra > 0), at = number - (extra > 0);
@@ -194,8 +194,8 @@ static bool halving_doubling(const struct shape *s, int number, struct round *r)
         return true;
     bool adds = at < n;
     int level = adds ? at : 2 * n - 1 - at, partner = s->place ^ 1 << level;
-    struct range mine = half_of(s, s->place, level + 1), other = half_of(s, partner, level + 1);
-    struct range out = adds ? other : mine, in = adds ? mine : other;
+    struct value_range mine = half_of(s, s->place, level + 1), other = half_of(s, partner, level + 1);
+    struct value_range out = adds ? other : mine, in = adds ? mine : other;
     send(r, partner, out.first, out.count);
     receive(r, partner, in.first, in.count, adds);
     return true;
@@ -203,9 +203,9 @@ static bool halving_doubling(const struct shape *s, int number, struct round *r)
 
 /* ---- shards ---------------------------------------------------------------------------- */
 
-static int first_shard(const struct shape *s, int place) { return (int)((long)s->shards * place / s->size); }
+static int first_shard(const struct sum_shape *s, int place) { return (int)((long)s->shards * place / s->size); }
 
-static int owner_of(const struct shape *s, int shard)
+static int owner_of(const struct sum_shape *s, int shard)
 {
     int place = 0;
     while (first_shard(s, place + 1) <= shard) place++;
@@ -226,7 +226,7 @@ static bool find_pair(int shards, int number, int *left, int *right)
 }
 
 /* Reduces the virtual shards in the order of the tree over all shards, then broadcasts the sum. */
-static bool shards(const struct shape *s, int number, struct round *r)
+static bool shards(const struct sum_shape *s, int number, struct round *r)
 {
     int left, right, n = levels(s->size);
     if (!find_pair(s->shards, number, &left, &right)) {
@@ -314,7 +314,7 @@ enum algorithm algorithm_choose(int size, size_t bytes, bool ordered)
 
 unroll_status algorithm_add(const struct algorithm_row *row) { return table_add(&algorithms, row); }
 
-bool algorithm_round(enum algorithm algorithm, const struct shape *shape, int number, struct round *round)
+bool algorithm_round(enum algorithm algorithm, const struct sum_shape *shape, int number, struct round *round)
 {
     const struct algorithm_row *row = table_at(&algorithms, algorithm);
     *round = (struct round){.to = -1, .from = -1};

@@ -3,7 +3,7 @@
 #pragma once
 #include "comm/comm.h"
 
-struct shape {
+struct sum_shape {
     int size, place; /* of the group; the member's index in it */
     size_t count;    /* values; for COMM_SHARDS: of one shard */
     int shards;
@@ -18,10 +18,10 @@ struct round {
 
 struct algorithm_row {
     const char *name, *about;
-    bool (*round)(const struct shape *, int number, struct round *); /* NULL: not run as rounds of messages */
-    bool (*suits)(int size, size_t bytes, bool ordered);             /* should "auto" choose it? NULL: never */
+    bool (*round)(const struct sum_shape *, int number, struct round *); /* NULL: not run as rounds of messages */
+    bool (*suits)(int size, size_t bytes, bool ordered);                 /* should "auto" choose it? NULL: never */
 };
 unroll_status algorithm_add(const struct algorithm_row *); /* for tests */
 
 /* Computes one round of a member. Returns false after the last round. */
-bool algorithm_round(enum algorithm, const struct shape *, int number, struct round *);
+bool algorithm_round(enum algorithm, const struct sum_shape *, int number, struct round *);

@@ -9,7 +9,7 @@
 struct collective {
     struct collective *next;
     struct sum sum;
-    struct shape shape;
+    struct sum_shape shape;
     int number; /* next round */
     struct round round;
     bool waits; /* the round's receive is pending */
@@ -39,7 +39,7 @@ static void *number_at(const struct collective *c, size_t index)
     return !c->sum.data ? NULL : (char *)c->sum.data + index * element(&c->sum);
 }
 
-static void add(const struct collective *c, const void *from)
+static void add_received(const struct collective *c, const void *from)
 {
     void *to = number_at(c, c->round.received_first);
     if (!to)
@@ -70,7 +70,7 @@ static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
     if (r->to >= 0 && r->sent)
         TRY(comm_send(comm, c->sum.ranks[r->to], c->sum.tag, number_at(c, r->sent_first), r->sent * size));
     if (r->from == c->shape.place)
-        add(c, number_at(c, r->sent_first));
+        add_received(c, number_at(c, r->sent_first));
     c->waits = r->from >= 0 && r->from != c->shape.place && r->received;
     if (!c->waits)
         return UNROLL_OK;
@@ -93,7 +93,7 @@ static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
         if (!arrived)
             return UNROLL_OK;
         if (c->waits && c->round.adds)
-            add(c, c->arrived);
+            add_received(c, c->arrived);
         c->waits = false;
         if (c->sum.algorithm != COMM_NATIVE && algorithm_round(c->sum.algorithm, &c->shape, c->number++, &c->round))
             TRY(begin_round(comm, c));
@@ -194,7 +194,7 @@ static struct collective *take_unused(struct unroll_comm *comm)
 /* Queues the sum as the last active one and starts it. Groups of one member need no work. */
 unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
 {
-    struct shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
+    struct sum_shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
     TRY(find_place(comm, sum->ranks, sum->size, sum->tag, &shape.place));
     if (sum->size == 1 && sum->shards == 1)
         return UNROLL_OK;

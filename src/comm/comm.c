@@ -213,22 +213,22 @@ unroll_status comm_broadcast(struct unroll_comm *comm, uint32_t tag, void *data,
     return UNROLL_OK;
 }
 
-struct report {
+struct failure_report {
     int status, rank;
     uint64_t number;
     char message[496];
 };
 
 /* On rank 0: collects the reports of all ranks, decides and sends the verdict. */
-static unroll_status judge(struct unroll_comm *comm, struct report *verdict, const char *what)
+static unroll_status judge_failure(struct unroll_comm *comm, struct failure_report *verdict, const char *what)
 {
-    struct report other, mine = *verdict;
+    struct failure_report other, mine = *verdict;
     for (int rank = 1; rank < comm->ranks; rank++) {
         TRY(comm_recv(comm, rank, TAG_CONTROL | 1, &other, sizeof other));
         if (verdict->status == UNROLL_OK && other.status != UNROLL_OK)
             *verdict = other;
         else if (verdict->status == UNROLL_OK && other.number != mine.number) {
-            *verdict = (struct report){UNROLL_USAGE, rank, 0, ""};
+            *verdict = (struct failure_report){UNROLL_USAGE, rank, 0, ""};
             snprintf(verdict->message, sizeof verdict->message,
                      "%.80s not the same as on rank 0; fix: start all ranks with the same program, options and files",
                      what);
@@ -241,11 +241,11 @@ unroll_status comm_agree(struct unroll_comm *comm, unroll_status mine, uint64_t 
 {
     if (!comm || comm->ranks == 1)
         return mine;
-    struct report report = {(int)mine, comm->rank, number, ""};
+    struct failure_report report = {(int)mine, comm->rank, number, ""};
     if (mine != UNROLL_OK)
         snprintf(report.message, sizeof report.message, "%.495s", unroll_last_error());
     if (comm->rank == 0)
-        TRY(judge(comm, &report, what));
+        TRY(judge_failure(comm, &report, what));
     else
         TRY(comm_send(comm, 0, TAG_CONTROL | 1, &report, sizeof report));
     TRY(comm_broadcast(comm, TAG_CONTROL | 2, &report, sizeof report));

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { PING_QUESTION, PING_ANSWER, PING_RESULT };
+enum ping_kind { PING_QUESTION, PING_ANSWER, PING_RESULT };
 enum { TAG_PING = TAG_CONTROL | 7 };
 
 static const double ping_seconds = 0.5, ping_part = 0.25, look_seconds = 0.01;
 
-static void tell(struct unroll_comm *comm, int to, enum kind kind)
+static void tell(struct unroll_comm *comm, int to, enum ping_kind kind)
 {
     struct ping *p = &comm->ping;
     const struct ping_words words = {comm->rank, kind, p->silent, p->silents, p->first};
@@ -65,7 +65,7 @@ static void ask(struct unroll_comm *comm)
 }
 
 /* Determines the first rank that did not answer and the first that did, and sends them to all that answered. */
-static void judge(struct unroll_comm *comm)
+static void judge_ping(struct unroll_comm *comm)
 {
     struct ping *p = &comm->ping;
     p->over = true;
@@ -100,7 +100,7 @@ bool comm_waits_on(struct unroll_comm *comm, struct wait_timeout *wait, double n
         wait->asked = true;
     }
     if (!p->over && waited > comm->timeout)
-        judge(comm);
+        judge_ping(comm);
     return !p->over;
 }
 

@@ -135,14 +135,14 @@ void unroll_export_config_begin(unroll_export_config *config, size_t size)
 }
 
 /* An option of the caller that a format may not support. */
-struct wish {
+struct given_option {
     unsigned bit;
     bool given;
     const char *what;
 };
 
 static unroll_status check_wishes(const char *format, enum direction direction, unsigned takes,
-                                  const struct wish wishes[], size_t count)
+                                  const struct given_option wishes[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (wishes[i].given && !(takes & wishes[i].bit))
@@ -154,10 +154,10 @@ static unroll_status check_wishes(const char *format, enum direction direction, 
 static unroll_status check_import(const struct file_format *format, const unroll_import_config *config)
 {
     const char *nonlinearity = config->nonlinearity, *reset = config->gru_reset;
-    const struct wish wishes[] = {{TAKES_PREFIX, config->prefix != NULL, "a prefix"},
-                                  {TAKES_ORDER, config->order != NULL, "an order of modules"},
-                                  {TAKES_NONLINEARITY, nonlinearity != NULL, "a nonlinearity"},
-                                  {TAKES_GRU_RESET, reset != NULL, "a reset convention of the GRU"}};
+    const struct given_option wishes[] = {{TAKES_PREFIX, config->prefix != NULL, "a prefix"},
+                                          {TAKES_ORDER, config->order != NULL, "an order of modules"},
+                                          {TAKES_NONLINEARITY, nonlinearity != NULL, "a nonlinearity"},
+                                          {TAKES_GRU_RESET, reset != NULL, "a reset convention of the GRU"}};
     if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
         return fail(UNROLL_USAGE, "`gru_reset` = '%.40s'; fix: choose one of after, before", reset);
     if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
@@ -184,7 +184,7 @@ static bool is_other(const char *given, const char *usual) { return given && str
 static unroll_status check_export(const struct file_format *format, const unroll_export_config *config)
 {
     const unroll_export_config plain = unroll_export_config_default();
-    const struct wish wishes[] = {
+    const struct given_option wishes[] = {
         {TAKES_PREFIX, config->prefix != NULL, "a prefix"},
         {TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "a data type of weights other than fp32"},
         {TAKES_CALIBRATION, config->calibration != NULL, "a calibration"},

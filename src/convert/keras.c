@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* Transposes [inputs, gates x units] into a parameter [gates x units, inputs]. Our gate g is Keras' gate order[g]. */
-static void fill(const struct unroll_model *m, enum parameter_role role, int layer, size_t inputs, const float *from)
+static void fill_parameter(const struct unroll_model *m, enum parameter_role role, int layer, size_t inputs,
+                           const float *from)
 {
     static const int alone[] = {0};
     const struct layer *l = &m->layer[layer];
@@ -25,8 +26,8 @@ static void fill(const struct unroll_model *m, enum parameter_role role, int lay
 void keras_fill(const struct unroll_model *m, int layer, const struct keras_weights *w)
 {
     const struct layer *l = &m->layer[layer];
-    fill(m, l->cell ? PARAM_W_IH : PARAM_W_DENSE, layer, l->input, w->kernel);
-    fill(m, PARAM_W_HH, layer, l->hidden, w->recurrent);
-    fill(m, l->cell ? PARAM_B_IH : PARAM_B_DENSE, layer, 1, w->bias);
-    fill(m, PARAM_B_HH, layer, 1, w->recurrent_bias);
+    fill_parameter(m, l->cell ? PARAM_W_IH : PARAM_W_DENSE, layer, l->input, w->kernel);
+    fill_parameter(m, PARAM_W_HH, layer, l->hidden, w->recurrent);
+    fill_parameter(m, l->cell ? PARAM_B_IH : PARAM_B_DENSE, layer, 1, w->bias);
+    fill_parameter(m, PARAM_B_HH, layer, 1, w->recurrent_bias);
 }

@@ -51,7 +51,7 @@ static unroll_status read_weights(struct scanner *s, const char *where, size_t c
 
 /* ---- layers ---------------------------------------------------------------------------- */
 
-enum place { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };
+enum rnnoise_layer { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };
 
 /* In the order of the file. */
 static const struct {
@@ -68,7 +68,7 @@ static const struct {
 
 /* In the order of the model, whose last layer outputs the gains. Sources are indices into this list; -1: the input. */
 static const struct {
-    enum place place;
+    enum rnnoise_layer place;
     int sources, source[3];
 } wiring[LAYERS] = {{INPUT_DENSE, 1, {-1}},       {VAD_GRU, 1, {0}},
                     {VAD_OUTPUT, 1, {1}},         {NOISE_GRU, 3, {0, 1, -1}},
@@ -79,7 +79,7 @@ struct read_layer {
     float *kernel, *recurrent, *bias;
 };
 
-static unroll_status read_layer(struct scanner *s, enum place place, struct read_layer *l)
+static unroll_status read_layer(struct scanner *s, enum rnnoise_layer place, struct read_layer *l)
 {
     const char *where = places[place].name;
     TRY(read_integer(s, where, 1, 3 * WIDEST, &l->inputs));
@@ -97,7 +97,7 @@ static unroll_status read_layer(struct scanner *s, enum place place, struct read
 
 static unroll_status read_layers(struct scanner *s, struct read_layer layers[LAYERS])
 {
-    for (int place = 0; place < LAYERS; place++) TRY(read_layer(s, (enum place)place, &layers[place]));
+    for (int place = 0; place < LAYERS; place++) TRY(read_layer(s, (enum rnnoise_layer)place, &layers[place]));
     s->at += strspn(s->at, " \t\r\n");
     return *s->at ? fail(UNROLL_DATA, "there is data after the last layer: '%.20s'; fix: " EXPORT_WEIGHTS, s->at)
                   : UNROLL_OK;
@@ -112,7 +112,7 @@ static const char *const of_gru[] = {NULL, "sigmoid sigmoid", "sigmoid relu"}; /
 static void describe_layers(const struct read_layer *layers, unroll_layer layer[LAYERS])
 {
     for (int i = 0; i < LAYERS; i++) {
-        enum place place = wiring[i].place;
+        enum rnnoise_layer place = wiring[i].place;
         unroll_layer *l = &layer[i];
         *l = unroll_layer_default();
         l->name = places[place].name;

@@ -17,7 +17,7 @@ enum { LARGEST_FILE = 1 << 28, WIDEST = 1 << 16 };
 
 /* ---- arrays of numbers ----------------------------------------------------------------- */
 
-struct matrix {
+struct json_matrix {
     float *data;
     int rank;
     size_t rows, columns;
@@ -38,10 +38,10 @@ static unroll_status read_row(const json_t *json, const char *where, size_t coun
 }
 
 /* Reads [numbers] or [[numbers], ...]. The caller must release(matrix->data). */
-static unroll_status read_matrix(const json_t *json, const char *where, struct matrix *matrix)
+static unroll_status read_matrix(const json_t *json, const char *where, struct json_matrix *matrix)
 {
     const json_t *first = json_array_get(json, 0);
-    struct matrix m = {.rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1};
+    struct json_matrix m = {.rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1};
     unroll_status status = UNROLL_OK;
     if (m.rank == 2)
         m.columns = json_array_size(first);
@@ -64,7 +64,7 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
 /* ---- a state_dict as JSON -------------------------------------------------------------- */
 
 /* Makes a tensor of the matrix, whose data it takes over. */
-static void take_tensor(const char *name, const struct matrix *m, struct tensor_view *t)
+static void take_tensor(const char *name, const struct json_matrix *m, struct tensor_view *t)
 {
     *t = (struct tensor_view){.name = name,
                               .dtype = DTYPE_F32,
@@ -82,7 +82,7 @@ static unroll_status read_tensors(json_t *json, struct tensor_view *tensor, stru
     json_t *value;
     json_object_foreach(json, name, value)
     {
-        struct matrix m;
+        struct json_matrix m;
         char where[200];
         snprintf(where, sizeof where, "tensor '%.160s'", name);
         TRY(read_matrix(value, where, &m));
@@ -224,7 +224,7 @@ static unroll_status describe_layers(json_t *json, struct described *d)
 
 /* Reads a matrix and checks its shape; a bias [gates x units] has rank 1. `parameter`: its destination. */
 static unroll_status read_weights(const json_t *json, const char *where, const struct parameter *parameter,
-                                  const struct matrix *wanted, struct matrix *m)
+                                  const struct json_matrix *wanted, struct json_matrix *m)
 {
     TRY(read_matrix(json, where, m));
     if (m->rank == wanted->rank && m->rows == wanted->rows && m->columns == wanted->columns)
@@ -246,11 +246,11 @@ static unroll_status fill_layer(struct unroll_model *m, int layer, const struct 
     const size_t units = (size_t)d->layer[layer].width,
                  rows = dense ? units : units * (size_t)cell_inputs_from(l->cell, FROM_X);
     const size_t wanted = dense ? 1 + (size_t)l->bias : 3, given = json_array_size(d->weights[layer]);
-    const struct matrix bias = {.rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1};
-    const struct matrix shape[] = {{.rank = 2, .rows = l->input, .columns = rows},
-                                   dense ? bias : (struct matrix){.rank = 2, .rows = units, .columns = rows},
-                                   bias};
-    struct matrix w[3] = {{0}};
+    const struct json_matrix bias = {.rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1};
+    const struct json_matrix shape[] = {{.rank = 2, .rows = l->input, .columns = rows},
+                                        dense ? bias : (struct json_matrix){.rank = 2, .rows = units, .columns = rows},
+                                        bias};
+    struct json_matrix w[3] = {{0}};
     unroll_status status = UNROLL_OK;
     if (given != wanted)
         return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu; fix: " EXPORT_WEIGHTS, d->name[layer], given,

@@ -71,7 +71,7 @@ static int find_name(const char *const *names, int count, const char *name)
     return i;
 }
 
-struct wish {
+struct tensor_wish {
     tensor_wanted *wanted; /* NULL: all */
     void *arg;
 };
@@ -79,7 +79,7 @@ struct wish {
 static bool is_first(void *arg, const char *name) { return !strcmp(arg, name); }
 
 /* Opens each wanted shard once, in the order of its first tensor; names[] receives their names. */
-static unroll_status open_shards(const char *index, json_t *map, const struct wish *wish, const char **names,
+static unroll_status open_shards(const char *index, json_t *map, const struct tensor_wish *wish, const char **names,
                                  struct tensor_set *set)
 {
     const char *tensor;
@@ -124,7 +124,7 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
 }
 
 /* Opens the shards of an index; at least one, even if no tensor is wanted. */
-static unroll_status read_index(const char *index, json_t *json, const struct wish *wish, struct tensor_set *set)
+static unroll_status read_index(const char *index, json_t *json, const struct tensor_wish *wish, struct tensor_set *set)
 {
     static const char *const known[] = {"metadata", "weight_map", NULL};
     json_t *map;
@@ -136,7 +136,8 @@ static unroll_status read_index(const char *index, json_t *json, const struct wi
     unroll_status status = names && set->file ? open_shards(index, map, wish, names, set)
                                               : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
     if (status == UNROLL_OK && set->files == 0)
-        status = open_shards(index, map, &(struct wish){is_first, (void *)json_object_iter_key(json_object_iter(map))},
+        status = open_shards(index, map,
+                             &(struct tensor_wish){is_first, (void *)json_object_iter_key(json_object_iter(map))},
                              names, set);
     if (status == UNROLL_OK)
         status = check_map(index, map, names, set);
@@ -144,7 +145,7 @@ static unroll_status read_index(const char *index, json_t *json, const struct wi
     return status;
 }
 
-static unroll_status open_index(const char *path, const struct wish *wish, struct tensor_set *set)
+static unroll_status open_index(const char *path, const struct tensor_wish *wish, struct tensor_set *set)
 {
     json_t *json;
     TRY(read_json_file(path, LARGEST_INDEX, &json));
@@ -170,7 +171,7 @@ unroll_status tensor_set_open(const char *path, struct tensor_set *set)
 
 unroll_status tensor_set_open_some(const char *path, tensor_wanted *wanted, void *arg, struct tensor_set *set)
 {
-    const struct wish wish = {wanted, arg};
+    const struct tensor_wish wish = {wanted, arg};
     *set = (struct tensor_set){.count = 0};
     unroll_status status = path_ends_in(path, ".json") ? open_index(path, &wish, set) : open_one(path, set);
     if (status == UNROLL_OK)

@@ -419,7 +419,7 @@ static void add_array(const struct data_cache *cache, json_t *header, const char
         json_object_set_new(header, gap, tensor_json(cache, "U8", cache->map + cache->begin + end, next - end, 1, 1));
 }
 
-static unroll_status describe(const unroll_dataset *d, char **text)
+static unroll_status describe_data(const unroll_dataset *d, char **text)
 {
     struct schema *schema;
     TRY(schema_of_dataset(d, &schema));
@@ -515,7 +515,7 @@ unroll_status cache_end(struct data_cache *cache, unroll_dataset *d)
     char *about;
     d->hash = dataset_hash(d, HASH_BEGIN);
     d->hashed = true;
-    TRY(describe(d, &about));
+    TRY(describe_data(d, &about));
     unroll_status status = write_header(cache, d, about);
     free(about);
     TRY(status);

@@ -229,7 +229,7 @@ static json_t *note_lines(const char *notes)
 }
 
 /* Describes the whole data set: summary, sizes, columns, notes and first rows. */
-static unroll_status describe(const unroll_dataset *d, json_t **description)
+static unroll_status describe_whole(const unroll_dataset *d, json_t **description)
 {
     char *summary;
     TRY(unroll_dataset_summary(d, &summary));
@@ -265,7 +265,7 @@ static unroll_status describe(const unroll_dataset *d, json_t **description)
 unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json)
 {
     json_t *description;
-    TRY(describe(dataset, &description));
+    TRY(describe_whole(dataset, &description));
     char *text = json_dumps(description, JSON_INDENT(1));
     json_decref(description);
     if (text == NULL)

@@ -16,8 +16,8 @@ struct text {
     size_t used;
 };
 
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *t, const char *format, ...)
+static void add_text(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_text(struct text *t, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -37,19 +37,19 @@ static void add_rows(struct text *t, const unroll_dataset *d)
     }
     const bool one = d->sequences == 1;
     if (d->rows_are_steps && one)
-        add(t, "rows: %zu steps of one series", most);
+        add_text(t, "rows: %zu steps of one series", most);
     else
-        add(t, "rows: %s%zu %s", d->rows_are_steps ? "steps of " : "", d->sequences,
-            d->rows_are_steps ? "series"
-            : one             ? "example"
-                              : "examples");
+        add_text(t, "rows: %s%zu %s", d->rows_are_steps ? "steps of " : "", d->sequences,
+                 d->rows_are_steps ? "series"
+                 : one             ? "example"
+                                   : "examples");
     if (d->rows_are_steps && d->group >= 0)
-        add(t, ", one for each '%s'", d->column[d->group].name);
+        add_text(t, ", one for each '%s'", d->column[d->group].name);
     if (least < most)
-        add(t, ", %zu to %zu steps each", least, most);
+        add_text(t, ", %zu to %zu steps each", least, most);
     else if (!(d->rows_are_steps && one))
-        add(t, ", %zu step%s%s", most, most == 1 ? "" : "s", one ? "" : " each");
-    add(t, d->rows_are_steps ? " (`group`, `layout`)\n" : strcmp(d->reader, "csv") == 0 ? " (`layout`)\n" : "\n");
+        add_text(t, ", %zu step%s%s", most, most == 1 ? "" : "s", one ? "" : " each");
+    add_text(t, d->rows_are_steps ? " (`group`, `layout`)\n" : strcmp(d->reader, "csv") == 0 ? " (`layout`)\n" : "\n");
 }
 
 static const char *column_words(const struct column *c)
@@ -64,32 +64,32 @@ static const char *column_words(const struct column *c)
 static void add_columns(struct text *t, const unroll_dataset *d)
 {
     bool tokens = false;
-    add(t, "columns: ");
+    add_text(t, "columns: ");
     for (int i = 0; i < d->columns && i < COLUMNS_SHOWN; i++) {
         const struct column *c = &d->column[i];
-        add(t, "%s'%s' ", i ? ", " : "", c->name);
+        add_text(t, "%s'%s' ", i ? ", " : "", c->name);
         if (c->type == COLUMN_NUMBERS && c->width != 1)
-            add(t, "%d numbers", c->width);
+            add_text(t, "%d numbers", c->width);
         else
-            add(t, "%s", column_words(c));
+            add_text(t, "%s", column_words(c));
         if (c->vocabulary_size)
-            add(t, " (%d)", c->vocabulary_size);
+            add_text(t, " (%d)", c->vocabulary_size);
         tokens = tokens || c->type == COLUMN_TOKENS;
     }
     if (d->columns > COLUMNS_SHOWN)
-        add(t, ", %d more", d->columns - COLUMNS_SHOWN);
-    add(t, " (`columns` NAME=TYPE%s)\n", tokens ? ", `tokens`" : "");
+        add_text(t, ", %d more", d->columns - COLUMNS_SHOWN);
+    add_text(t, " (`columns` NAME=TYPE%s)\n", tokens ? ", `tokens`" : "");
 }
 
 static void add_zone(struct text *t, const struct time_style *style, double seconds)
 {
     const int minutes = abs(style->zone);
     if (style->zoned && style->zone)
-        add(t, ", UTC%c%02d:%02d", style->zone < 0 ? '-' : '+', minutes / 60, minutes % 60);
+        add_text(t, ", UTC%c%02d:%02d", style->zone < 0 ? '-' : '+', minutes / 60, minutes % 60);
     else if (style->zoned)
-        add(t, ", UTC");
+        add_text(t, ", UTC");
     else if (style->form <= TIME_MDY && seconds < 86400)
-        add(t, ", without a time zone");
+        add_text(t, ", without a time zone");
 }
 
 /* Adds "order: by 'time', milliseconds since 1970, every hour, UTC (`time`, `order`)". */
@@ -98,20 +98,20 @@ static void add_order(struct text *t, const unroll_dataset *d)
     if (!d->rows_are_steps)
         return;
     if (d->time < 0) {
-        add(t, "order: of the file (`time` NAME)\n");
+        add_text(t, "order: of the file (`time` NAME)\n");
         return;
     }
     const struct column *c = &d->column[d->time];
     const double seconds = time_interval(c->times, d->steps);
     char interval[INTERVAL_TEXT];
     const char *unit = c->style.form == TIME_STEP ? NULL : time_form_name(c->style.form);
-    add(t, "order: by '%s'%s%s", c->name, unit ? ", " : "", unit ? unit : "");
+    add_text(t, "order: by '%s'%s%s", c->name, unit ? ", " : "", unit ? unit : "");
     if (c->style.form == TIME_STEP && seconds > 0)
-        add(t, ", %.4g apart", seconds);
+        add_text(t, ", %.4g apart", seconds);
     else if (c->style.form != TIME_STEP && seconds > 0)
-        add(t, ", every %s", interval_words(seconds, interval));
+        add_text(t, ", every %s", interval_words(seconds, interval));
     add_zone(t, &c->style, seconds);
-    add(t, " (`time` NAME, `order`)\n");
+    add_text(t, " (`time` NAME, `order`)\n");
 }
 
 /* Adds "missing: 22 of 960 in 'load', 3 in 'x' (`missing` WORD)". */
@@ -125,18 +125,18 @@ static void add_missing(struct text *t, const unroll_dataset *d)
         if (shown == MISSING_SHOWN)
             more++;
         else
-            add(t, "%s%zu of %zu in '%s'", shown++ ? ", " : "missing: ", c->missing,
-                column_entries(d, c) * (c->type == COLUMN_NUMBERS ? (size_t)c->width : 1), c->name);
+            add_text(t, "%s%zu of %zu in '%s'", shown++ ? ", " : "missing: ", c->missing,
+                     column_entries(d, c) * (c->type == COLUMN_NUMBERS ? (size_t)c->width : 1), c->name);
     }
     if (more)
-        add(t, ", some in %d more columns", more);
+        add_text(t, ", some in %d more columns", more);
     if (shown)
-        add(t, " (`missing` WORD)\n");
+        add_text(t, " (`missing` WORD)\n");
 }
 
 static void add_table(struct text *t, const unroll_dataset *d)
 {
-    add(t, "%s%s\n", *d->read_as ? ", " : "", d->read_as);
+    add_text(t, "%s%s\n", *d->read_as ? ", " : "", d->read_as);
     add_rows(t, d);
     add_columns(t, d);
     add_order(t, d);
@@ -148,10 +148,10 @@ unroll_status unroll_dataset_summary(const unroll_dataset *dataset, char **text)
     struct text *t;
     TRY(ALLOCATE(t, 1, "for a summary of '%s'", dataset->name));
     const struct column *first = dataset->column;
-    add(t, "data: %s", dataset->reader);
+    add_text(t, "data: %s", dataset->reader);
     if (dataset->columns == 1 && dataset->sequences == 1 && first->type == COLUMN_TOKENS)
-        add(t, ", %zu %s, %d distinct (`tokens`)%s%s\n", dataset->steps, column_words(first), first->vocabulary_size,
-            *dataset->read_as ? ", " : "", dataset->read_as);
+        add_text(t, ", %zu %s, %d distinct (`tokens`)%s%s\n", dataset->steps, column_words(first),
+                 first->vocabulary_size, *dataset->read_as ? ", " : "", dataset->read_as);
     else
         add_table(t, dataset);
     char *copy = strdup(t->bytes);

@@ -24,7 +24,7 @@ struct item {
     int64_t kind;
 };
 
-struct division {
+struct sampler_division {
     unroll_sampler_config config; /* its arrays are owned by the division */
     enum how how;
     int64_t kinds, batches;
@@ -42,28 +42,28 @@ struct division {
     } *of;                     /* [kept] */
 };
 
-static bool has_parts(const struct division *d) { return d->how == COLUMN || d->how == PART; }
+static bool has_parts(const struct sampler_division *d) { return d->how == COLUMN || d->how == PART; }
 
 /* ---- order of the sequences ------------------------------------------------------------ */
 
-static int compare(double a, double b) { return (a > b) - (a < b); }
+static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
 static int by_key(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
-    int order = compare(x->key, y->key);
-    return order ? order : compare((double)x->drawn, (double)y->drawn);
+    int order = compare_numbers(x->key, y->key);
+    return order ? order : compare_numbers((double)x->drawn, (double)y->drawn);
 }
 
 static int by_class(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
-    int order = compare(x->class, y->class);
-    return order ? order : compare((double)x->drawn, (double)y->drawn);
+    int order = compare_numbers(x->class, y->class);
+    return order ? order : compare_numbers((double)x->drawn, (double)y->drawn);
 }
 
 /* Sets `drawn` to a random order of all sequences. */
-static void draw(struct division *d, struct rng *rng)
+static void draw_all(struct sampler_division *d, struct rng *rng)
 {
     const unroll_sampler_config *c = &d->config;
     for (int64_t i = 0; i < c->count; i++)
@@ -81,7 +81,7 @@ static void draw(struct division *d, struct rng *rng)
 
 /* Spreads the classes: the i-th of n sequences of a class is at (i + 1/2) / n of the epoch, so each batch has its share
  * of each. */
-static void spread_classes(struct division *d)
+static void spread_classes(struct sampler_division *d)
 {
     int64_t count = d->config.count;
     qsort(d->item, (size_t)count, sizeof *d->item, by_class);
@@ -92,7 +92,7 @@ static void spread_classes(struct division *d)
 }
 
 /* Sorts sequences by length, the longest first, so that those of a batch have similar lengths. */
-static void order_items(struct division *d)
+static void order_items(struct sampler_division *d)
 {
     for (int64_t i = 0; i < d->config.count; i++)
         d->item[i].key = d->how == LENGTH ? -(double)d->item[i].length : has_parts(d) ? (double)d->item[i].kind : 0;
@@ -104,13 +104,13 @@ static void order_items(struct division *d)
 /* ---- rows of a batch ------------------------------------------------------------------- */
 
 /* Returns the rows before a replica, divided as in the batch cut of a plan. */
-static int rows_before(const struct division *d, int replica)
+static int rows_before(const struct sampler_division *d, int replica)
 {
     return (int)((int64_t)d->config.rows * replica / d->config.replicas);
 }
 
 /* Returns the load of a part: the part with the smallest load gets the next sequence. */
-static double load(const struct division *d, const struct item *item, int replica)
+static double load(const struct sampler_division *d, const struct item *item, int replica)
 {
     double rows = rows_before(d, replica + 1) - rows_before(d, replica);
     if (d->how == LENGTH)
@@ -119,20 +119,20 @@ static double load(const struct division *d, const struct item *item, int replic
            rows;
 }
 
-static int choose_replica(const struct division *d, const struct item *item)
+static int choose_replica(const struct sampler_division *d, const struct item *item)
 {
     int best = -1;
     for (int replica = 0; replica < d->config.replicas; replica++) {
         if (d->filled[replica] == rows_before(d, replica + 1) - rows_before(d, replica))
             continue;
-        int order = best < 0 ? -1 : compare(load(d, item, replica), load(d, item, best));
+        int order = best < 0 ? -1 : compare_numbers(load(d, item, replica), load(d, item, best));
         if (order < 0 || (order == 0 && d->total[replica] < d->total[best]))
             best = replica;
     }
     return best;
 }
 
-static void fill_batch(struct division *d, int64_t first, int64_t *row)
+static void fill_batch(struct sampler_division *d, int64_t first, int64_t *row)
 {
     const unroll_sampler_config *c = &d->config;
     int64_t end = first + c->rows < c->count ? first + c->rows : c->count;
@@ -150,7 +150,7 @@ static void fill_batch(struct division *d, int64_t first, int64_t *row)
 }
 
 /* Places the sorted items: each part fills its own rows; the last rows of its last batches stay empty. */
-static void fill_parts(struct division *d, int64_t *order)
+static void fill_parts(struct sampler_division *d, int64_t *order)
 {
     const unroll_sampler_config *c = &d->config;
     const struct item *at = d->item, *end = at + c->count;
@@ -163,7 +163,7 @@ static void fill_parts(struct division *d, int64_t *order)
 }
 
 /* Shuffles batches that were made in order of length. */
-static void shuffle_batches(const struct division *d, struct rng *rng, int64_t *order)
+static void shuffle_batches(const struct sampler_division *d, struct rng *rng, int64_t *order)
 {
     const int rows = d->config.rows;
     for (int64_t i = d->batches - 1; i > 0; i--) {
@@ -176,11 +176,11 @@ static void shuffle_batches(const struct division *d, struct rng *rng, int64_t *
     }
 }
 
-static void draw_order(struct division *d, int64_t epoch, int64_t *order)
+static void draw_order(struct sampler_division *d, int64_t epoch, int64_t *order)
 {
     const unroll_sampler_config *c = &d->config;
     struct rng rng = rng_at(c->seed, DIVIDE_STREAM, (uint64_t)epoch << 32);
-    draw(d, &rng);
+    draw_all(d, &rng);
     order_items(d);
     if (has_parts(d)) {
         fill_parts(d, order);
@@ -207,7 +207,7 @@ static int by_count(const void *a, const void *b)
 }
 
 /* Assigns classes to parts: the largest class first, to the part with the fewest sequences per row. */
-static void divide_kinds(struct division *d, struct kind *kind, int64_t kinds)
+static void divide_kinds(struct sampler_division *d, struct kind *kind, int64_t kinds)
 {
     int64_t has[MAX_REPLICAS] = {0};
     qsort(kind, (size_t)kinds, sizeof *kind, by_count);
@@ -225,7 +225,7 @@ static void divide_kinds(struct division *d, struct kind *kind, int64_t kinds)
 }
 
 /* Counts the batches of an epoch, determined by the fullest part. */
-static void count_batches(struct division *d)
+static void count_batches(struct sampler_division *d)
 {
     int64_t has[MAX_REPLICAS] = {0};
     for (int64_t i = 0; i < d->config.count; i++) has[d->kind[i]]++;
@@ -237,7 +237,7 @@ static void count_batches(struct division *d)
 }
 
 /* Numbers the classes that occur, or assigns them to parts. */
-static unroll_status find_kinds(struct division *d)
+static unroll_status find_kinds(struct sampler_division *d)
 {
     const int64_t count = d->config.count;
     struct kind *kind;
@@ -319,7 +319,7 @@ static unroll_status copy_numbers(const int32_t *from, int64_t count, int32_t **
     return UNROLL_OK;
 }
 
-static unroll_status fill_in(struct division *d, int kept)
+static unroll_status fill_in(struct sampler_division *d, int kept)
 {
     const unroll_sampler_config *c = &d->config;
     const size_t count = (size_t)c->count;
@@ -338,9 +338,9 @@ static unroll_status fill_in(struct division *d, int kept)
     return UNROLL_OK;
 }
 
-unroll_status division_new(const unroll_sampler_config *given, int kept, struct division **division)
+unroll_status division_new(const unroll_sampler_config *given, int kept, struct sampler_division **division)
 {
-    struct division *d;
+    struct sampler_division *d;
     enum how how;
     unroll_sampler_config config = unroll_sampler_config_default();
     TRY(sized_take(SIZED_SAMPLER, given, &config));
@@ -357,7 +357,7 @@ unroll_status division_new(const unroll_sampler_config *given, int kept, struct 
     return status;
 }
 
-void division_free(struct division *d)
+void division_free(struct sampler_division *d)
 {
     if (d == NULL)
         return;
@@ -372,11 +372,11 @@ void division_free(struct division *d)
     release(d);
 }
 
-int64_t division_batches(const struct division *d) { return d->batches; }
+int64_t division_batches(const struct sampler_division *d) { return d->batches; }
 
-int division_part(const struct division *d, int64_t sequence) { return (int)d->kind[sequence]; }
+int division_part(const struct sampler_division *d, int64_t sequence) { return (int)d->kind[sequence]; }
 
-int64_t division_at(struct division *d, int64_t epoch, int64_t batch, int row)
+int64_t division_at(struct sampler_division *d, int64_t epoch, int64_t batch, int row)
 {
     int i = 0;
     pthread_mutex_lock(&d->one_draws);
@@ -393,7 +393,7 @@ int64_t division_at(struct division *d, int64_t epoch, int64_t batch, int row)
 
 int64_t unroll_sampler_batches(const unroll_sampler_config *given)
 {
-    struct division *d;
+    struct sampler_division *d;
     unroll_sampler_config taken = unroll_sampler_config_default();
     const unroll_sampler_config *c = sized_take(SIZED_SAMPLER, given, &taken) == UNROLL_OK ? &taken : NULL;
     int64_t batches = c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
@@ -408,7 +408,7 @@ int64_t unroll_sampler_batches(const unroll_sampler_config *given)
 
 unroll_status unroll_sampler_order(const unroll_sampler_config *config, int64_t *order)
 {
-    struct division *d;
+    struct sampler_division *d;
     TRY(division_new(config, 0, &d));
     draw_order(d, d->config.epoch, order);
     division_free(d);

@@ -18,7 +18,7 @@ static size_t count_characters(const byte *at, const byte *end)
     return count;
 }
 
-static void advance(struct place *place, const byte *at, const byte *end)
+static void advance(struct token_place *place, const byte *at, const byte *end)
 {
     const byte *line = at;
     place->bytes += (size_t)(end - at);
@@ -47,7 +47,7 @@ static const char *binary_fix(const byte *at)
 
 static unroll_status refuse_encoding(struct builder *builder, const struct draft *draft, const byte *at)
 {
-    struct place place = draft->place;
+    struct token_place place = draft->place;
     advance(&place, draft->pending, at);
     return fail(UNROLL_DATA,
                 "%s is not UTF-8: byte 0x%02x at offset %zu in line %zu; fix: convert it, for example with 'iconv -f "
@@ -74,7 +74,7 @@ static unroll_status check_encoding(struct builder *builder, struct draft *draft
 
 static unroll_status refuse_token(struct builder *builder, const struct draft *draft, const byte *at)
 {
-    struct place place = draft->place;
+    struct token_place place = draft->place;
     int32_t code;
     int length = utf8_read(at, draft->pending + draft->pending_size, &code);
     advance(&place, draft->pending, at);
@@ -105,9 +105,9 @@ static unroll_status take_token(struct builder *builder, struct draft *draft, co
 }
 
 /* Cuts off and stores the tokens that later bytes cannot change; last: all. */
-static unroll_status cut(struct builder *builder, struct draft *draft, bool last)
+static unroll_status cut_tokens(struct builder *builder, struct draft *draft, bool last)
 {
-    const struct pieces *pieces = &pieces_of_kind[draft->column.kind];
+    const struct word_pieces *pieces = &pieces_of_kind[draft->column.kind];
     const byte *begin = draft->pending, *at = begin, *end = begin + draft->pending_checked;
     for (size_t size; at < end; at += size) {
         const byte *from = pieces->skipped ? at + pieces->skipped(at, end) : at;
@@ -157,9 +157,9 @@ unroll_status cut_text(struct builder *builder, struct draft *draft, const void 
                     draft_place(builder, draft), before + (size_t)(zero - (const byte *)bytes),
                     binary_fix(draft->head));
     TRY(check_encoding(builder, draft, last));
-    TRY(cut(builder, draft, last));
+    TRY(cut_tokens(builder, draft, last));
     if (last) {
-        draft->place = (struct place){0};
+        draft->place = (struct token_place){0};
         memset(draft->head, 0, sizeof draft->head);
     }
     return UNROLL_OK;

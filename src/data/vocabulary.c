@@ -18,8 +18,8 @@ struct entry {
     uint32_t hash;
 };
 
-struct block {
-    struct block *next;
+struct text_block {
+    struct text_block *next;
     byte bytes[];
 };
 
@@ -28,7 +28,7 @@ struct vocabulary {
     int32_t count;
     int32_t *slot; /* [slots] index of an entry, or NONE; open addressing */
     size_t slots;  /* a power of 2 */
-    struct block *block;
+    struct text_block *block;
     size_t used, room;    /* of the first block */
     int32_t ascii[ASCII]; /* of strings of one byte, which are frequent: the index plus 1; 0: use the table */
 };
@@ -83,7 +83,7 @@ static unroll_status copy_string(struct vocabulary *v, const byte *string, size_
 {
     if (v->block == NULL || v->room - v->used < size) {
         size_t room = v->block ? BLOCK : FIRST_BLOCK;
-        struct block *block = allocate(sizeof *block + (room = room < size ? size : room));
+        struct text_block *block = allocate(sizeof *block + (room = room < size ? size : room));
         if (block == NULL)
             return fail(UNROLL_RESOURCE, "no memory for a vocabulary of %d", v->count);
         block->next = v->block;
@@ -110,7 +110,7 @@ void vocabulary_free(struct vocabulary *v)
 {
     if (v == NULL)
         return;
-    for (struct block *block = v->block, *next; block; block = next) {
+    for (struct text_block *block = v->block, *next; block; block = next) {
         next = block->next;
         release(block);
     }

@@ -7,11 +7,11 @@
 
 typedef unsigned char byte;
 
-struct range {
+struct code_range {
     int32_t first, last;
 };
 
-static bool is_in(const struct range *ranges, size_t count, int32_t code)
+static bool is_in(const struct code_range *ranges, size_t count, int32_t code)
 {
     for (size_t i = 0; i < count && code >= ranges[i].first; i++)
         if (code <= ranges[i].last)
@@ -22,9 +22,9 @@ static bool is_in(const struct range *ranges, size_t count, int32_t code)
 /* Unicode's White_Space except the line end. */
 static bool is_space(int32_t code)
 {
-    static const struct range spaces[] = {{'\t', '\t'},     {'\v', '\r'},     {' ', ' '},       {0x85, 0x85},
-                                          {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
-                                          {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+    static const struct code_range spaces[] = {{'\t', '\t'},     {'\v', '\r'},     {' ', ' '},       {0x85, 0x85},
+                                               {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
+                                               {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
     return code <= ' ' ? code == ' ' || (code >= '\t' && code <= '\r' && code != '\n')
                        : is_in(spaces, sizeof spaces / sizeof *spaces, code);
 }
@@ -32,10 +32,10 @@ static bool is_space(int32_t code)
 /* Punctuation and symbols of ASCII and Latin-1, and the blocks of general, CJK and full-width punctuation. */
 static bool is_punctuation(int32_t code)
 {
-    static const struct range marks[] = {{'!', '/'},       {':', '@'},       {'[', '`'},       {'{', '~'},
-                                         {0xa1, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},     {0xbb, 0xbf},
-                                         {0x2010, 0x2027}, {0x2030, 0x205e}, {0x3001, 0x3003}, {0x3008, 0x3020},
-                                         {0xff01, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65}};
+    static const struct code_range marks[] = {{'!', '/'},       {':', '@'},       {'[', '`'},       {'{', '~'},
+                                              {0xa1, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},     {0xbb, 0xbf},
+                                              {0x2010, 0x2027}, {0x2030, 0x205e}, {0x3001, 0x3003}, {0x3008, 0x3020},
+                                              {0xff01, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65}};
     return is_in(marks, sizeof marks / sizeof *marks, code);
 }
 
@@ -123,7 +123,7 @@ static size_t unblank_length(const byte *text, const byte *end)
     return (size_t)(at - text);
 }
 
-const struct pieces pieces_of_kind[] = {
+const struct word_pieces pieces_of_kind[] = {
     [CUT_CHARACTERS] = {"character", character_length, NULL, false},
     [CUT_WORDS] = {"word", word_length, NULL, true},
     [CUT_BLANKS] = {"word", unblank_length, blanks_length, true},

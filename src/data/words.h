@@ -17,14 +17,14 @@
 size_t word_length(const unsigned char *text, const unsigned char *end);
 
 /* A way to cut a text, one for each kind of tokens. The text is UTF-8. */
-struct pieces {
+struct word_pieces {
     const char *name;                                                       /* "character" */
     size_t (*length)(const unsigned char *text, const unsigned char *end);  /* of the first piece, in bytes */
     size_t (*skipped)(const unsigned char *text, const unsigned char *end); /* before a piece; NULL: nothing */
     bool has_unknown; /* UNKNOWN_WORD replaces rare pieces; else all pieces are known, ordered by code points */
 };
 
-extern const struct pieces pieces_of_kind[];
+extern const struct word_pieces pieces_of_kind[];
 
 /* The number of bytes after its end that a piece may depend on. */
 enum { PIECE_MARGIN = 16 };

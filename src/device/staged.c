@@ -17,15 +17,15 @@ struct staged {
 
 /* The location of a view in its dense buffer, in bytes from the first element to the last, and its rows along the last
  * axis. */
-struct span {
+struct view_span {
     const struct buffer *buffer;
     size_t size, first, bytes, width, rows, stride[BUFFER_AXES];
 };
 
-static struct span span_of(const struct plan *p, const struct view *v)
+static struct view_span span_of(const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
-    struct span s = {.buffer = b, .size = dtype_size(b->dtype), .rows = 1};
+    struct view_span s = {.buffer = b, .size = dtype_size(b->dtype), .rows = 1};
     size_t last = 0, step = 1;
     for (int i = b->rank; i-- > 0; step *= b->size[i]) {
         s.stride[i] = step;
@@ -40,7 +40,7 @@ static struct span span_of(const struct plan *p, const struct view *v)
 }
 
 /* Copies between a span and its packed rows. */
-static void move_rows(const struct span *s, const struct view *v, char *span, char *rows, bool pack)
+static void move_rows(const struct view_span *s, const struct view *v, char *span, char *rows, bool pack)
 {
     uint32_t at[BUFFER_AXES] = {0};
     const int axes = s->buffer->rank - 1;
@@ -52,7 +52,7 @@ static void move_rows(const struct span *s, const struct view *v, char *span, ch
     }
 }
 
-static unroll_status read_view(struct staged *t, const struct view *v, struct span *s, char **data)
+static unroll_status read_view(struct staged *t, const struct view *v, struct view_span *s, char **data)
 {
     *s = span_of(t->plan, v);
     *data = t->room;
@@ -64,7 +64,7 @@ static unroll_status read_view(struct staged *t, const struct view *v, struct sp
     return UNROLL_OK;
 }
 
-static unroll_status write_view(struct staged *t, const struct view *v, const struct span *s, char *data)
+static unroll_status write_view(struct staged *t, const struct view *v, const struct view_span *s, char *data)
 {
     if (data == t->packed)
         move_rows(s, v, t->room, t->packed, false);
@@ -94,7 +94,7 @@ static unroll_status pass_piece(struct staged *t, const struct op *op, char *dat
 static unroll_status exchange_view(struct staged *t, const struct op *op)
 {
     const struct view *v = &op->view[COMM_X];
-    struct span s;
+    struct view_span s;
     char *data;
     TRY(read_view(t, v, &s, &data)); /* also before receiving: elements between its rows are kept */
     const size_t all = s.rows * s.width;
@@ -111,7 +111,7 @@ static unroll_status move_bucket(struct staged *t, const struct op *op, char *da
     const struct plan *p = t->plan;
     uint64_t begin = 0;
     for (int k = COMM_X; k < op->views; k++) {
-        const struct span s = span_of(p, &op->view[k]);
+        const struct view_span s = span_of(p, &op->view[k]);
         const uint64_t at = s.buffer->offset + s.first;
         begin = k == COMM_X ? at : begin;
         TRY(reads ? t->calls->read(t->executable, s.buffer->name, s.first, s.bytes, data + (at - begin))
@@ -219,7 +219,7 @@ static unroll_status take_room(struct staged *t)
         if (!op_communicates(op))
             continue;
         TRY(check_op(p, op));
-        const struct span s = span_of(p, &op->view[COMM_X]);
+        const struct view_span s = span_of(p, &op->view[COMM_X]);
         if (op->kind == OP_SUM_BEGIN)
             TRY(ALLOCATE(t->bucket[i], sum_numbers(p, op) * s.size, "for sums of gradients"));
         most = op->kind != OP_SUM_BEGIN && op->kind != OP_SUM_END && s.bytes > most ? s.bytes : most;

@@ -50,7 +50,7 @@ struct archive_file {
     size_t head_bytes, head_at;
 };
 
-static unroll_status refuse(const struct archive_file *file, const char *what)
+static unroll_status refuse_archive(const struct archive_file *file, const char *what)
 {
     const char *damage = file->gzip ? gzip_error(file->gzip) : NULL;
     const char *why = damage ? damage : archive_error_string(file->archive);
@@ -91,10 +91,10 @@ static unroll_status open_packed(struct archive_file *file, int descriptor, cons
     else
         opened = archive_read_open_memory(file->archive, bytes, size);
     const bool damaged = file->gzip && gzip_error(file->gzip);
-    return opened < ARCHIVE_WARN || damaged ? refuse(file, "is damaged or cut short") : UNROLL_OK;
+    return opened < ARCHIVE_WARN || damaged ? refuse_archive(file, "is damaged or cut short") : UNROLL_OK;
 }
 
-static unroll_status begin(struct archive_file *file, int descriptor, const void *bytes, size_t size)
+static unroll_status begin_archive(struct archive_file *file, int descriptor, const void *bytes, size_t size)
 {
     int (*const supported[])(struct archive *) = {archive_read_support_filter_xz,    archive_read_support_filter_zstd,
                                                   archive_read_support_filter_bzip2, archive_read_support_format_tar,
@@ -105,7 +105,7 @@ static unroll_status begin(struct archive_file *file, int descriptor, const void
         return fail(UNROLL_RESOURCE, "no memory to unpack '%s'", file->name);
     for (size_t i = 0; i < sizeof supported / sizeof *supported; i++)
         if (supported[i](file->archive) < ARCHIVE_WARN)
-            return refuse(file, "cannot be unpacked on this machine");
+            return refuse_archive(file, "cannot be unpacked on this machine");
     return open_packed(file, descriptor, bytes, size);
 }
 
@@ -123,7 +123,7 @@ unroll_status archive_open(int descriptor, const void *bytes, size_t size, const
             name);
     TRY(ALLOCATE(file, 1, "to unpack '%.120s'", name));
     snprintf(file->name, sizeof file->name, "%s", name);
-    unroll_status status = begin(file, descriptor, bytes, size);
+    unroll_status status = begin_archive(file, descriptor, bytes, size);
     if (status == UNROLL_OK)
         *opened = file;
     else
@@ -157,7 +157,7 @@ static unroll_status read_data(struct archive_file *file, void *to, size_t wante
 {
     ssize_t bytes = archive_read_data(file->archive, to, wanted);
     if (bytes < 0)
-        return refuse(file, "is damaged or cut short");
+        return refuse_archive(file, "is damaged or cut short");
     *got = (size_t)bytes;
     file->unpacked += bytes;
     return check_size(file);
@@ -205,7 +205,7 @@ unroll_status archive_next(struct archive_file *file, const char **member)
         if (found == ARCHIVE_EOF)
             return read_rest(file);
         if (found < ARCHIVE_WARN)
-            return refuse(file, "is damaged or cut short");
+            return refuse_archive(file, "is damaged or cut short");
         if (archive_entry_is_encrypted(entry))
             return fail(UNROLL_DATA, "'%s' is encrypted; fix: unpack it first, with its password", file->name);
         if (archive_entry_filetype(entry) == AE_IFREG || archive_entry_filetype(entry) == 0)

@@ -60,7 +60,7 @@ void gzip_close(struct gzip *gzip)
 const char *gzip_error(const struct gzip *gzip) { return gzip->error; }
 uint64_t gzip_packed(const struct gzip *gzip) { return gzip->packed - gzip->stream.avail_in; }
 
-static int64_t refuse(struct gzip *gzip, const char *why)
+static int64_t refuse_gzip(struct gzip *gzip, const char *why)
 {
     gzip->error = why;
     return -1;
@@ -102,10 +102,10 @@ int64_t gzip_next(struct gzip *gzip, const void **bytes)
     while (s->avail_out == UNPACKED) {
         while (!gzip->ended && s->avail_in < PACKED / 2)
             if (!read_more(gzip))
-                return refuse(gzip, strerror(errno));
+                return refuse_gzip(gzip, strerror(errno));
         const char *error = gzip->between ? begin_member(gzip, &more) : NULL;
         if (error)
-            return refuse(gzip, error);
+            return refuse_gzip(gzip, error);
         if (!more && !gzip->ended)
             continue;
         if (!more)
@@ -113,9 +113,9 @@ int64_t gzip_next(struct gzip *gzip, const void **bytes)
         const int status = inflate(s, Z_NO_FLUSH);
         gzip->between = status == Z_STREAM_END;
         if (status == Z_BUF_ERROR || (status == Z_OK && s->avail_in == 0 && gzip->ended && s->avail_out))
-            return refuse(gzip, "it is cut short");
+            return refuse_gzip(gzip, "it is cut short");
         if (status != Z_OK && status != Z_STREAM_END)
-            return refuse(gzip, s->msg ? s->msg : "no memory");
+            return refuse_gzip(gzip, s->msg ? s->msg : "no memory");
     }
     *bytes = gzip->out;
     return UNPACKED - (int64_t)s->avail_out;

@@ -49,49 +49,36 @@ static unroll_status describe_view(const struct npy_header *h, const char *name,
     return UNROLL_OK;
 }
 
-/* Finds the text of the header. Its length is stored in two bytes in version 1, in four in versions 2 and 3. */
-static unroll_status find_npy_header(const unsigned char *bytes, size_t size, const char *name, const char **text,
-                                     const char **end)
+struct unread {
+    const unsigned char *at;
+    size_t left;
+};
+
+static bool read_unread(void *source, void *to, size_t count)
 {
-    if (size < NPY_PREFIX || memcmp(bytes, npy_magic, sizeof npy_magic) != 0)
-        return fail(UNROLL_DATA, "'%s' is not a NumPy array: the signature is missing; fix: " SAVE_AGAIN, name);
-    if (bytes[6] < 1 || bytes[6] > 3)
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s' has format version %d; this library reads 1 to 3; fix: save it again with numpy.save", name,
-                    bytes[6]);
-    size_t prefix = bytes[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
-    if (size < prefix)
-        return fail(UNROLL_DATA, "'%s' is truncated; fix: " SAVE_AGAIN, name);
-    size_t length = get_number(bytes + 8, prefix - 8);
-    if (length > size - prefix)
-        return fail(UNROLL_DATA,
-                    "'%s' is truncated: its header needs %zu bytes, but only %zu are left; fix: " SAVE_AGAIN, name,
-                    length, size - prefix);
-    *text = (const char *)bytes + prefix;
-    *end = *text + length;
-    return UNROLL_OK;
+    struct unread *unread = source;
+    if (count > unread->left)
+        return false;
+    memcpy(to, unread->at, count);
+    *unread = (struct unread){unread->at + count, unread->left - count};
+    return true;
 }
 
 unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct tensor_view *tensor)
 {
     struct tensor_view found;
     struct npy_header header;
-    const char *text, *end;
-    TRY(find_npy_header(bytes, size, name, &text, &end));
-    if (!npy_read_header(text, end, &header))
-        return fail(
-            UNROLL_DATA,
-            "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes; fix: " SAVE_AGAIN,
-            name);
+    struct unread unread = {bytes, size};
+    const char *error;
+    if (!npy_read_header(read_unread, &unread, &header, &error))
+        return fail(UNROLL_DATA, "'%s' %s", name, *error ? error : "is truncated; fix: " SAVE_AGAIN);
     TRY(describe_view(&header, name, &found));
-    uint64_t there = size - (size_t)(end - (const char *)bytes);
     if (!tensor_view_bytes(&found, &found.bytes))
         return fail(UNROLL_DATA, "'%s': the product of its shape overflows; fix: " SAVE_AGAIN, name);
-    if (found.bytes != there)
-        return fail(UNROLL_DATA,
-                    "'%s': its type and shape need %" PRIu64 " bytes, %" PRIu64 " follow; fix: " SAVE_AGAIN, name,
-                    found.bytes, there);
-    found.data = end;
+    if (found.bytes != unread.left)
+        return fail(UNROLL_DATA, "'%s': its type and shape need %" PRIu64 " bytes, %zu follow; fix: " SAVE_AGAIN, name,
+                    found.bytes, unread.left);
+    found.data = unread.at;
     *tensor = found;
     return UNROLL_OK;
 }
@@ -202,26 +189,26 @@ static unroll_status find_directory(const struct archive *a, size_t *at, size_t 
                 "'%s' is not a NumPy file, or it is truncated; fix: write it with numpy.save or numpy.savez", a->name);
 }
 
-struct member {
+struct zip_member {
     const unsigned char *name;
     size_t name_bytes, bytes, local;
     uint32_t method, flags, crc;
 };
 
 /* Reads the directory record at *at and advances *at to the next one. */
-static unroll_status read_member(const struct archive *a, size_t *at, struct member *m)
+static unroll_status read_member(const struct archive *a, size_t *at, struct zip_member *m)
 {
     const unsigned char *record = a->bytes + *at;
     size_t left = a->size - *at;
     if (left < CENTRAL_BYTES || get_number(record, 4) != CENTRAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': a record of its directory is damaged; fix: " SAVE_AGAIN, a->name);
-    *m = (struct member){.name = record + CENTRAL_BYTES,
-                         .name_bytes = get_number(record + 28, 2),
-                         .bytes = get_number(record + 24, 4),
-                         .local = get_number(record + 42, 4),
-                         .method = get_number(record + 10, 2),
-                         .flags = get_number(record + 8, 2),
-                         .crc = get_number(record + 16, 4)};
+    *m = (struct zip_member){.name = record + CENTRAL_BYTES,
+                             .name_bytes = get_number(record + 28, 2),
+                             .bytes = get_number(record + 24, 4),
+                             .local = get_number(record + 42, 4),
+                             .method = get_number(record + 10, 2),
+                             .flags = get_number(record + 8, 2),
+                             .crc = get_number(record + 16, 4)};
     size_t whole = CENTRAL_BYTES + m->name_bytes + get_number(record + 30, 2) + get_number(record + 32, 2);
     if (whole > left)
         return fail(UNROLL_DATA, "'%s': a record of its directory is truncated; fix: " SAVE_AGAIN, a->name);
@@ -229,7 +216,7 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
     return UNROLL_OK;
 }
 
-static unroll_status check_member(const struct archive *a, const struct member *m, const char *name)
+static unroll_status check_member(const struct archive *a, const struct zip_member *m, const char *name)
 {
     if (m->flags & FLAG_ENCRYPTED)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is encrypted; fix: save it again without a password", a->name,
@@ -244,7 +231,7 @@ static unroll_status check_member(const struct archive *a, const struct member *
 }
 
 /* Fills in the view of a member. `name` has no suffix and must outlive the file. */
-static unroll_status open_member(const struct archive *a, const struct member *m, const char *name,
+static unroll_status open_member(const struct archive *a, const struct zip_member *m, const char *name,
                                  struct tensor_view *tensor)
 {
     TRY(check_member(a, m, name));
@@ -259,7 +246,7 @@ static unroll_status open_member(const struct archive *a, const struct member *m
 }
 
 /* Copies the name without its suffix to *names and advances *names. */
-static unroll_status take_name(const struct archive *a, const struct member *m, char **names)
+static unroll_status take_name(const struct archive *a, const struct zip_member *m, char **names)
 {
     size_t suffix = strlen(SUFFIX), length = m->name_bytes;
     if (length < suffix || memcmp(m->name + length - suffix, SUFFIX, suffix) != 0 || memchr(m->name, '\0', length))
@@ -279,7 +266,7 @@ static unroll_status read_members(const struct archive *a, size_t at, size_t ent
     size_t sum = 0;
     for (size_t i = 0; i < entries; i++) {
         const char *name = next;
-        struct member m;
+        struct zip_member m;
         TRY(read_member(a, &at, &m));
         TRY(take_name(a, &m, &next));
         if (npz_find(file, name))
@@ -378,7 +365,7 @@ const struct tensor_view *npz_find(const struct npz *file, const char *name)
 /* ---- writing an archive ---- */
 
 /* The bytes that precede a member's data, and its directory record. */
-struct written {
+struct zip_written {
     unsigned char before[LOCAL_BYTES + 256 + NPY_HEADER_CAPACITY], record[CENTRAL_BYTES + 256];
     size_t before_bytes, record_bytes;
 };
@@ -396,7 +383,7 @@ static void put_common(unsigned char *at, uint32_t crc, uint64_t bytes, size_t n
 
 /* Encodes the header and the directory record of one array and advances *offset past its data. */
 static unroll_status encode_member(const struct tensor_view *tensor, const char *path, uint64_t *offset,
-                                   struct written *w)
+                                   struct zip_written *w)
 {
     unsigned char header[NPY_HEADER_CAPACITY];
     size_t header_bytes, name_bytes = strlen(tensor->name) + strlen(SUFFIX);
@@ -427,7 +414,7 @@ static unroll_status encode_member(const struct tensor_view *tensor, const char 
 
 /* Writes the members, the directory and the end record in one atomic write. */
 static unroll_status write_members(const char *path, const struct tensor_view *tensors, int count,
-                                   struct written *written, struct piece *pieces)
+                                   struct zip_written *written, struct piece *pieces)
 {
     unsigned char end[END_BYTES] = {0};
     uint64_t offset = 0, directory = 0;
@@ -449,7 +436,7 @@ static unroll_status write_members(const char *path, const struct tensor_view *t
 
 unroll_status npz_write(const char *path, const struct tensor_view *tensors, int count)
 {
-    struct written *written = allocate_zeroed((size_t)count, sizeof *written);
+    struct zip_written *written = allocate_zeroed((size_t)count, sizeof *written);
     struct piece *pieces = allocate_zeroed(3 * (size_t)count + 1, sizeof *pieces);
     unroll_status status;
     if (count >= UINT16_MAX)

@@ -1,8 +1,9 @@
-/* Parses the header of a .npy, the text of a Python dict with three keys:
+/* Reads the header of a .npy from any source of bytes: a signature, a version, a length and the text of a Python dict,
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (90, 2), }
- * Also used by the command, which reads arrays from streams. The bytes around the text are handled in io/npy.c. */
+ * Used by all readers of NumPy arrays, also by the command, which reads them from streams. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NPY_MAGIC "\x93NUMPY"
@@ -16,5 +17,9 @@ struct npy_header {
     uint64_t shape[NPY_RANK];
 };
 
-/* Parses the text up to `end`. Returns false if it is not this dict or the array has too many axes. */
-bool npy_read_header(const char *text, const char *end, struct npy_header *header);
+/* Reads exactly `count` bytes. False: fewer are left, or the source failed. */
+typedef bool npy_read(void *source, void *to, size_t count);
+
+/* Reads up to the first element. False: *error says what the array lacks, with a fix, or is "" if `read` returned
+ * false. */
+bool npy_read_header(npy_read *read, void *source, struct npy_header *header, const char **error);

@@ -53,7 +53,7 @@ static void format_checksum(uint64_t sum, char text[CHECKSUM_SIZE])
 /* ---- reading ---- */
 
 /* State shared by the checks of one file. */
-struct source {
+struct tensor_source {
     const char *name; /* for messages */
     const char *data; /* the bytes after the header */
     uint64_t bytes;
@@ -86,7 +86,7 @@ static unroll_status parse_shape(const json_t *entry, const char *where, struct 
 }
 
 /* Checks data_offsets against the data and the shape, and sets the tensor's data and bytes. */
-static unroll_status parse_offsets(const json_t *entry, const char *where, const struct source *source,
+static unroll_status parse_offsets(const json_t *entry, const char *where, const struct tensor_source *source,
                                    struct tensor_view *tensor)
 {
     json_t *offsets;
@@ -114,7 +114,7 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
     return UNROLL_OK;
 }
 
-static unroll_status parse_tensor(const struct source *source, const char *name, json_t *entry,
+static unroll_status parse_tensor(const struct tensor_source *source, const char *name, json_t *entry,
                                   struct tensor_view *tensor)
 {
     static const char *const known[] = {"dtype", "shape", "data_offsets", NULL};
@@ -130,7 +130,7 @@ static unroll_status parse_tensor(const struct source *source, const char *name,
 }
 
 /* Checks that the metadata is an object of strings. */
-static unroll_status check_metadata(const struct source *source, json_t *metadata)
+static unroll_status check_metadata(const struct tensor_source *source, json_t *metadata)
 {
     const char *key;
     json_t *value;
@@ -156,7 +156,7 @@ static int compare_position(const void *left, const void *right)
 }
 
 /* Checks that each tensor, sorted by position, begins where the previous one ends. */
-static unroll_status check_tiling(const struct source *source, const struct tensor_view *tensors, int count)
+static unroll_status check_tiling(const struct tensor_source *source, const struct tensor_view *tensors, int count)
 {
     uint64_t end = 0;
     for (int i = 0; i < count; i++) {
@@ -176,7 +176,7 @@ static unroll_status check_tiling(const struct source *source, const struct tens
     return UNROLL_OK;
 }
 
-static unroll_status parse_header(const struct source *source, json_t *header, struct safetensors *file)
+static unroll_status parse_header(const struct tensor_source *source, json_t *header, struct safetensors *file)
 {
     const char *name;
     json_t *entry;
@@ -248,7 +248,7 @@ unroll_status safetensors_parse(const void *bytes, size_t size, const char *name
     size_t length;
     TRY(find_header(bytes, size, name_for_errors, &length));
     TRY(parse_json(text, length, name_for_errors, &header));
-    struct source source = {name_for_errors, text + length, size - LENGTH_BYTES - length};
+    struct tensor_source source = {name_for_errors, text + length, size - LENGTH_BYTES - length};
     struct safetensors *parsed = allocate_zeroed(1, sizeof *parsed);
     if (parsed == NULL) {
         json_decref(header);

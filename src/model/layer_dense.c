@@ -19,7 +19,7 @@ static unroll_status take_activation(const unroll_layer *g, int index, struct la
 }
 
 /* Checks the options of a dense layer and sets its fields. */
-static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
+static unroll_status take_dense(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
 {
     const struct layer_option others[] = {{"level", g->level},           {"bidirectional", g->bidirectional},
                                           {"projection", g->projection}, {"peephole", g->peephole},
@@ -61,6 +61,6 @@ const struct layer_kind layer_dense = {.name = "dense",
                                        .is_affine = true,
                                        .gathers_columns = true,
                                        .widest = 1 << 23,
-                                       .take = take,
+                                       .take = take_dense,
                                        .describe = describe_dense,
                                        .add_parameters = add_parameters};

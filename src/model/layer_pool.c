@@ -19,7 +19,8 @@ static unroll_status take_pool(const char *name, int index, struct layer *l)
 }
 
 /* Checks the options of a pool layer and sets its fields. */
-static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
+static unroll_status take_pool_layer(const unroll_layer *g, int index, const struct cell_declaration *cell,
+                                     struct layer *l)
 {
     const struct layer_option others[] = {{"level", g->level},           {"bidirectional", g->bidirectional},
                                           {"projection", g->projection}, {"peephole", g->peephole},
@@ -49,4 +50,4 @@ static void describe_pool(const struct layer *l, unroll_layer *layer) { layer->p
 static void add_parameters(struct unroll_model *m, int layer) { (void)m, (void)layer; }
 
 const struct layer_kind layer_pool = {
-    .name = "pool", .take = take, .describe = describe_pool, .add_parameters = add_parameters};
+    .name = "pool", .take = take_pool_layer, .describe = describe_pool, .add_parameters = add_parameters};

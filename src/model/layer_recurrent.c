@@ -5,7 +5,8 @@
 enum { MAX_UNITS = 1 << 20 };
 
 /* Checks the options of a recurrent layer and sets its fields. */
-static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
+static unroll_status take_recurrent(const unroll_layer *g, int index, const struct cell_declaration *cell,
+                                    struct layer *l)
 {
     struct cell_options options = {.clip = g->clip, .input_forget = g->input_forget != 0};
     const struct layer_option of_dense = {"activation", g->activation}, of_pool = {"pool", g->pool};
@@ -87,6 +88,6 @@ static void add_parameters(struct unroll_model *m, int layer)
 const struct layer_kind layer_recurrent = {.gathers_columns = true,
                                            .keeps_results = true,
                                            .widest = MAX_UNITS,
-                                           .take = take,
+                                           .take = take_recurrent,
                                            .describe = describe_recurrent,
                                            .add_parameters = add_parameters};

@@ -20,7 +20,7 @@ void model_array(const struct unroll_model *m, int layer, char name[80])
 }
 
 /* Appends one text to the single block that holds an entry's texts, the name first. */
-static const char *put(char **to, const char *text)
+static const char *put_text(char **to, const char *text)
 {
     size_t size = strlen(text) + 1;
     const char *copy = memcpy(*to, text, size);
@@ -42,9 +42,9 @@ unroll_status signature_add(struct unroll_model *m, const struct signature *e)
     if (count)
         memcpy(longer, m->signature, count * sizeof *longer);
     longer[count].is_output = e->is_output;
-    longer[count].name = put(&text, e->name);
-    longer[count].array = put(&text, e->array);
-    longer[count].axes = put(&text, e->axes);
+    longer[count].name = put_text(&text, e->name);
+    longer[count].array = put_text(&text, e->array);
+    longer[count].axes = put_text(&text, e->axes);
     longer[count].line = text;
     sprintf(text, "%s '%s': %s as [%s]", kinds[e->is_output], e->name, e->array, e->axes);
     release(m->signature);

@@ -19,7 +19,7 @@ enum { FRONT = 2 }; /* layers before the network */
 static const float FAR =
     65536; /* standard deviations, more than any level's distance from the mean: hides the first change */
 
-struct series {
+struct series_input {
     int patch, horizon, masks, others; /* others: numbers of a step after target and masks */
     struct scale scale;                /* of the streamed target */
     double *shift, *by;                /* [others] number = shift + by x */
@@ -98,7 +98,7 @@ static unroll_status choose_series(const json_t *task, int targets, const char *
 /* ---- reading the schema ---- */
 
 /* Reads the scales of the other channels, in the order of a step's numbers. */
-static unroll_status read_others(const json_t *task, int targets, int past, int known, struct series *s)
+static unroll_status read_others(const json_t *task, int targets, int past, int known, struct series_input *s)
 {
     const json_t *channels = json_object_get(task, "channels");
     size_t at = 0;
@@ -115,7 +115,7 @@ static unroll_status read_others(const json_t *task, int targets, int past, int 
 }
 
 /* Reads the recipe of a forecast from the schema; release(s->shift). */
-static unroll_status read_series(const json_t *task, const char *series, struct series *s)
+static unroll_status read_series(const json_t *task, const char *series, struct series_input *s)
 {
     enum { MANY = 1 << 20 };
     int64_t patch, horizon, targets, past, known;
@@ -135,7 +135,7 @@ static unroll_status read_series(const json_t *task, const char *series, struct 
 /* ---- the network ---- */
 
 /* Fails if the network cannot absorb the scales of the series. */
-static unroll_status check_series(const unroll_model *model, const struct series *s)
+static unroll_status check_series(const unroll_model *model, const struct series_input *s)
 {
     const struct layer *head = &model->layer[model->layers - 1];
     const char *loss = model->loss.text;
@@ -161,7 +161,7 @@ enum { FUNCTIONS = 160 };
 
 /* Describes the model's layers after the two new ones. Layers that read the input also read "steps", and the head reads
  * "memory". */
-static unroll_status describe(const unroll_model *model, unroll_layer *layer, char (*functions)[FUNCTIONS])
+static unroll_status describe_layers(const unroll_model *model, unroll_layer *layer, char (*functions)[FUNCTIONS])
 {
     layer[0] = layer[1] = unroll_layer_default();
     layer[0].kind = "rnn-relu", layer[0].name = "memory", layer[0].width = MEMORY;
@@ -196,7 +196,7 @@ static unroll_status outline(const unroll_model *model, unroll_model **made)
     TRY(ALLOCATE(layer, (size_t)(model->layers + FRONT), "for %d layers", model->layers + FRONT));
     unroll_status status = ALLOCATE(functions, (size_t)model->layers, "for %d layers", model->layers);
     if (status == UNROLL_OK) {
-        status = describe(model, layer, functions);
+        status = describe_layers(model, layer, functions);
         network.input = model->input - 2;
         network.layer = layer;
         network.layers = model->layers + FRONT;
@@ -211,7 +211,7 @@ static unroll_status outline(const unroll_model *model, unroll_model **made)
 /* ---- weights ---- */
 
 /* level = (x - mean) / deviation of the patch's last number x. A step later it moves to BEFORE. */
-static void fill_memory(const unroll_model *made, const struct series *s)
+static void fill_memory(const unroll_model *made, const struct series_input *s)
 {
     const size_t inputs = made->layer[0].input, last = (size_t)s->patch - 1;
     const double by = 1 / s->scale.deviation, shift = s->scale.mean / s->scale.deviation;
@@ -241,7 +241,7 @@ static void fill_steps(const unroll_model *made)
 
 /* Converts a row of weights for a step's inputs to weights for the new inputs and "steps". The bias absorbs the
  * shifts. */
-static void fill_row(const struct series *s, const float *from, float *to, float *bias)
+static void fill_row(const struct series_input *s, const float *from, float *to, float *bias)
 {
     const int patch = s->patch, behind = patch + s->masks;
     double sum = 0, shift = (double)*bias;
@@ -264,7 +264,7 @@ static void fill_row(const struct series *s, const float *from, float *to, float
 }
 
 /* By the calibration of intervals (tasks/intervals.h), of a result that is a quantile. */
-static double moved_by(const unroll_model *model, const struct series *s, size_t result)
+static double moved_by(const unroll_model *model, const struct series_input *s, size_t result)
 {
     const int levels = model->loss.levels, i = levels ? (int)(result % (size_t)levels) : 0, pair = levels - 1 - i;
     if (i == pair || levels == 0)
@@ -274,7 +274,7 @@ static double moved_by(const unroll_model *model, const struct series *s, size_t
 }
 
 /* The answer is (z + level) deviation + mean. */
-static void fill_head(const unroll_model *model, const unroll_model *made, const struct series *s)
+static void fill_head(const unroll_model *model, const unroll_model *made, const struct series_input *s)
 {
     const int from = model->layers - 1, to = made->layers - 1;
     const size_t wide = model->layer[from].input, outputs = model->layer[from].outputs;
@@ -301,7 +301,7 @@ static void copy_weights(const unroll_model *model, const unroll_model *made)
 }
 
 /* Sets all weights of the new network. */
-static void fill_weights(const unroll_model *model, const unroll_model *made, const struct series *s)
+static void fill_weights(const unroll_model *model, const unroll_model *made, const struct series_input *s)
 {
     fill_memory(made, s);
     fill_steps(made);
@@ -324,7 +324,7 @@ static void fill_weights(const unroll_model *model, const unroll_model *made, co
 unroll_status series_in_units(const unroll_model *model, const json_t *task, const char *series,
                               unroll_model **in_units)
 {
-    struct series s = {0};
+    struct series_input s = {0};
     unroll_status status = read_series(task, series, &s);
     if (status == UNROLL_OK)
         status = check_series(model, &s);

@@ -103,7 +103,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
 
 enum { PIECE = 1024 }; /* numbers on the stack at a time */
 
-static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
+static unroll_status take_values(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
     double piece[PIECE];
     if (is_one_of_many(s))
@@ -118,7 +118,7 @@ static unroll_status take(unroll_session *s, const struct buffer *b, float *to, 
     return UNROLL_OK;
 }
 
-static unroll_status put(unroll_session *s, const struct buffer *b, const float *from, size_t count)
+static unroll_status put_values(unroll_session *s, const struct buffer *b, const float *from, size_t count)
 {
     double piece[PIECE];
     if (is_one_of_many(s))
@@ -137,7 +137,7 @@ unroll_status unroll_session_read(unroll_session *s, const char *name, float *to
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    return take(s, b, to, count);
+    return take_values(s, b, to, count);
 }
 
 /* States are checked like inputs. Weights may be anything, because an update may also leave anything. */
@@ -155,7 +155,7 @@ unroll_status unroll_session_write(unroll_session *s, const char *name, const fl
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
     TRY(check_states(b, name, from, count));
-    TRY(put(s, b, from, count));
+    TRY(put_values(s, b, from, count));
     return b->segment == SEG_PARAM ? session_pack(s) : UNROLL_OK;
 }
 
@@ -163,7 +163,8 @@ unroll_status unroll_session_write(unroll_session *s, const char *name, const fl
 
 /* Compares the caller's weights with the session's bits, which is ten times cheaper than packing. With several ranks,
  * *equal is false: each has only a share. */
-static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
+static unroll_status compare_values(unroll_session *s, const struct buffer *b, const float *from, size_t count,
+                                    bool *equal)
 {
     float given[PIECE];
     double here[PIECE]; /* of either real type */
@@ -192,9 +193,9 @@ unroll_status unroll_session_set_weights(unroll_session *s, const float *const *
         bool equal = true;
         own &= weights[i] == m->values + m->parameter[i].first;
         if (weights[i])
-            TRY(compare(s, b, weights[i], m->parameter[i].count, &equal));
+            TRY(compare_values(s, b, weights[i], m->parameter[i].count, &equal));
         if (!equal)
-            TRY(put(s, b, weights[i], m->parameter[i].count));
+            TRY(put_values(s, b, weights[i], m->parameter[i].count));
         changed |= !equal;
     }
     TRY(changed ? session_pack(s) : UNROLL_OK);
@@ -215,7 +216,7 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         if (gradients[i])
-            TRY(take(s, &s->plan->buffer[b->gradient], gradients[i], m->parameter[i].count));
+            TRY(take_values(s, &s->plan->buffer[b->gradient], gradients[i], m->parameter[i].count));
     }
     return UNROLL_OK;
 }

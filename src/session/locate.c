@@ -42,28 +42,28 @@ static bool locate_parameter(const struct device *device, void *executable, cons
 }
 
 /* A bad number in a layer; t < 0: none. */
-struct place {
+struct element_place {
     int64_t t, row, unit;
     int direction;
     const char *what, *name, *kind;
 };
 
 /* Searches g [T, B, G, U]. Steps after a row's end are zero and never bad. */
-static struct place bad_gate(const struct device *device, void *executable, const struct plan *p, int layer,
-                             int direction)
+static struct element_place bad_gate(const struct device *device, void *executable, const struct plan *p, int layer,
+                                     int direction)
 {
     char name[32];
     snprintf(name, sizeof name, "g.l%d%s", layer, direction ? ".reverse" : "");
     int index = plan_find_buffer(p, name);
     if (index < 0)
-        return (struct place){.t = -1};
+        return (struct element_place){.t = -1};
     const struct cell_declaration *cell = p->model->layer[layer].cell;
     const struct buffer *b = &p->buffer[index];
     struct bad bad = first_bad(device, executable, b);
     if (bad.index < 0)
-        return (struct place){.t = -1};
+        return (struct element_place){.t = -1};
     int64_t units = b->size[3], gate = bad.index / units % b->size[2], row = bad.index / units / b->size[2];
-    return (struct place){
+    return (struct element_place){
         row / b->size[1], row % b->size[1], bad.index % units,
         direction,        "gate",           gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name,
         bad.kind};
@@ -71,21 +71,22 @@ static struct place bad_gate(const struct device *device, void *executable, cons
 
 /* Searches y [T, B, K] of a recurrent layer, with its directions concatenated. A cell does not save all of its sums,
  * but y contains their results. */
-static struct place bad_output(const struct device *device, void *executable, const struct plan *p, int layer)
+static struct element_place bad_output(const struct device *device, void *executable, const struct plan *p, int layer)
 {
     char name[32];
     snprintf(name, sizeof name, "y.l%d", layer);
     int index = plan_find_buffer(p, name);
     if (index < 0)
-        return (struct place){.t = -1};
+        return (struct element_place){.t = -1};
     const struct layer *l = &p->model->layer[layer];
     const struct buffer *b = &p->buffer[index];
     struct bad bad = first_bad(device, executable, b);
     if (bad.index < 0)
-        return (struct place){.t = -1};
+        return (struct element_place){.t = -1};
     int64_t width = l->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
-    return (struct place){row / b->size[1], row % b->size[1],  unit % width, l->first_direction || unit >= width,
-                          "state",          l->cell->state[0], bad.kind};
+    return (struct element_place){
+        row / b->size[1], row % b->size[1],  unit % width, l->first_direction || unit >= width,
+        "state",          l->cell->state[0], bad.kind};
 }
 
 /* Finds the earliest step with a bad number. Within a step the gates come first, because the state is computed from
@@ -93,10 +94,10 @@ static struct place bad_output(const struct device *device, void *executable, co
 static bool locate_in_layer(const struct device *device, void *executable, const struct plan *p, int layer, char *room,
                             size_t size)
 {
-    struct place first = {.t = -1};
+    struct element_place first = {.t = -1};
     const int end = layer_end(&p->model->layer[layer]);
     for (int i = p->model->layer[layer].first_direction; i <= end; i++) {
-        struct place bad =
+        struct element_place bad =
             i < end ? bad_gate(device, executable, p, layer, i) : bad_output(device, executable, p, layer);
         if (bad.t >= 0 && (first.t < 0 || bad.t < first.t))
             first = bad;
@@ -110,17 +111,18 @@ static bool locate_in_layer(const struct device *device, void *executable, const
 }
 
 /* Returns the first bad number of the buffer `name` [T, B, N]. */
-static struct place bad_in_rows(const struct device *device, void *executable, const struct plan *p, const char *name)
+static struct element_place bad_in_rows(const struct device *device, void *executable, const struct plan *p,
+                                        const char *name)
 {
     int index = plan_find_buffer(p, name);
     struct bad bad = {-1, ""};
     if (index >= 0)
         bad = first_bad(device, executable, &p->buffer[index]);
     if (bad.index < 0)
-        return (struct place){.t = -1};
+        return (struct element_place){.t = -1};
     const struct buffer *b = &p->buffer[index];
     int64_t row = bad.index / b->size[2];
-    return (struct place){
+    return (struct element_place){
         .t = row / b->size[1], .row = row % b->size[1], .unit = bad.index % b->size[2], .kind = bad.kind};
 }
 
@@ -134,7 +136,7 @@ static bool locate_in_rows(const struct device *device, void *executable, const 
     char sum[32], output[32];
     snprintf(sum, sizeof sum, "a.l%d", layer);
     snprintf(output, sizeof output, "y.l%d", layer);
-    struct place bad = bad_in_rows(device, executable, p, sum);
+    struct element_place bad = bad_in_rows(device, executable, p, sum);
     if (bad.t < 0)
         bad = bad_in_rows(device, executable, p, last ? "z" : output);
     if (bad.t < 0)

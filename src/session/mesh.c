@@ -225,7 +225,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
 /* ---- shares of a buffer --------------------------------------------------------------- */
 
 /* A rank's part of a buffer; here = 0: it has none, or another rank provides it. */
-struct slice {
+struct rank_slice {
     int32_t here;
     uint32_t first[BUFFER_AXES], count[BUFFER_AXES];
 };
@@ -246,9 +246,9 @@ static bool is_used(const struct plan *p, int buffer)
     return p->buffer[buffer].is_kept;
 }
 
-static struct slice slice_of(const struct plan *p, const struct buffer *b)
+static struct rank_slice slice_of(const struct plan *p, const struct buffer *b)
 {
-    struct slice slice = {.here = b->bytes && is_used(p, (int)(b - p->buffer))};
+    struct rank_slice slice = {.here = b->bytes && is_used(p, (int)(b - p->buffer))};
     for (int i = 0; i < BUFFER_AXES; i++) {
         slice.first[i] = i < b->rank ? b->origin[i] : 0;
         slice.count[i] = i < b->rank ? b->size[i] : 1;
@@ -267,13 +267,14 @@ static bool is_owner(const struct plan *p, const struct buffer *b, int worker)
     return true;
 }
 
-static size_t slice_size(const struct slice *slice)
+static size_t slice_size(const struct rank_slice *slice)
 {
     return (size_t)slice->count[0] * slice->count[1] * slice->count[2] * slice->count[3];
 }
 
 /* Copies between a contiguous share and its elements in the whole buffer. */
-static void move_slice(const struct buffer *b, const struct slice *slice, float *shard, float *whole, bool to_whole)
+static void move_slice(const struct buffer *b, const struct rank_slice *slice, float *shard, float *whole,
+                       bool to_whole)
 {
     size_t size[BUFFER_AXES], last = (size_t)b->rank - 1, run = slice->count[last], at[BUFFER_AXES] = {0};
     for (size_t i = 0; i < BUFFER_AXES; i++) size[i] = (int)i < b->rank ? b->whole[i] : 1;
@@ -307,7 +308,7 @@ enum { TAG_SLICE = TAG_CONTROL | 4, TAG_SHARD, TAG_WHOLE };
 
 static unroll_status take_shard(unroll_session *s, const struct buffer *b, int rank, float *whole)
 {
-    struct slice slice;
+    struct rank_slice slice;
     TRY(comm_recv(s->config.machine.comm, rank, TAG_SLICE, &slice, sizeof slice));
     if (!slice.here)
         return UNROLL_OK;
@@ -323,7 +324,7 @@ static unroll_status take_shard(unroll_session *s, const struct buffer *b, int r
 
 /* Sends this rank's part to rank `to`, or copies it to `whole` on that rank. */
 static unroll_status give_shard(unroll_session *s, const struct buffer *b, int to, const float *own,
-                                struct slice *slice, float *whole)
+                                struct rank_slice *slice, float *whole)
 {
     unroll_comm *comm = s->config.machine.comm;
     float *shard = NULL;
@@ -344,7 +345,7 @@ unroll_status mesh_gather_worker(unroll_session *s, const struct buffer *b, int 
                                  float *whole)
 {
     const bool takes = comm_rank(s->config.machine.comm) == to;
-    struct slice slice = slice_of(s->plan, b);
+    struct rank_slice slice = slice_of(s->plan, b);
     slice.here = slice.here && is_owner(s->plan, b, worker);
     if (takes)
         memset(whole, 0, mesh_count(b) * sizeof *whole);
@@ -380,7 +381,7 @@ unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whol
 
 void mesh_share(const unroll_session *s, const struct buffer *b, const float *whole, float *share)
 {
-    struct slice slice = slice_of(s->plan, b);
+    struct rank_slice slice = slice_of(s->plan, b);
     if (b->bytes)
         move_slice(b, &slice, share, (float *)whole, false); /* move_slice only reads it */
 }

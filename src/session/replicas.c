@@ -40,7 +40,7 @@ static bool are_replicas(const struct plan *p, int a, int b)
 }
 
 /* hash: two numbers per rank, 32 bits in each. */
-static void judge(const struct plan *p, const double *hash, int count, int *rank, int *ranks)
+static void find_wrong_replica(const struct plan *p, const double *hash, int count, int *rank, int *ranks)
 {
     *rank = -1, *ranks = 0;
     for (int i = count - 1; i >= 0; i--) {
@@ -75,7 +75,7 @@ unroll_status session_compare_replicas(unroll_session *s, int *rank, int *ranks)
         status = unroll_comm_sum(comm, hash, 2 * count);
     }
     if (status == UNROLL_OK)
-        judge(s->plan, hash, count, rank, ranks);
+        find_wrong_replica(s->plan, hash, count, rank, ranks);
     release(hash);
     return status;
 }

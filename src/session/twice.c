@@ -168,7 +168,7 @@ static void put_hash(double *to, uint64_t hash)
 }
 
 /* Computes the previous rank's gradients and hashes them. */
-static unroll_status compute(struct twice *t, uint64_t *hash)
+static unroll_status compute_hash(struct twice *t, uint64_t *hash)
 {
     unroll_session *s = &t->again;
     const struct plan *p = s->plan;
@@ -222,7 +222,7 @@ static bool repeats(const double *hash, int ranks, int rank)
 }
 
 /* Finds the wrong rank of a disputed share. */
-static void judge(const double *hash, int ranks, int *rank, int *suspects)
+static void find_wrong_rank(const double *hash, int ranks, int *rank, int *suspects)
 {
     *rank = differs_twice(hash, ranks);
     *suspects = *rank >= 0 ? ranks == 2 ? 2 : 1 : 0;
@@ -243,12 +243,12 @@ unroll_status twice_compare(struct twice *t, int *rank, int *ranks)
     *rank = -1, *ranks = 0;
     unroll_status status = session_hash(t->of, 1u << SEG_GRAD, &hash[0]);
     if (status == UNROLL_OK)
-        status = compute(t, &hash[1]);
+        status = compute_hash(t, &hash[1]);
     TRY(share(t, 0, status, hash, 2));
     for (int r = 0; r < all; r++) disputed = disputed || is_disputed(t->hash, all, r);
     if (!disputed)
         return UNROLL_OK;
-    TRY(share(t, 2, compute(t, &third), &third, 1));
-    judge(t->hash, all, rank, ranks);
+    TRY(share(t, 2, compute_hash(t, &third), &third, 1));
+    find_wrong_rank(t->hash, all, rank, ranks);
     return UNROLL_OK;
 }

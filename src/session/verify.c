@@ -28,7 +28,8 @@ static void widen(struct gap *gap, double reference, double ours)
 }
 
 /* Updates the worst difference and reports that of one array. */
-static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap, const char *what)
+static void judge_gap(struct comparison *c, const struct tensor_view *reference, const struct gap *gap,
+                      const char *what)
 {
     /* If the difference is infinite, the scale may be infinite, too. Their quotient would be NaN, which passes any
      * bound. */
@@ -70,7 +71,7 @@ static bool is_last_step(const struct arrays *a, const struct tensor_view *refer
                      : reference->rank == 2 && reference->shape[0] == (uint64_t)a->B && reference->shape[1] == width;
 }
 
-static size_t place(const struct arrays *a, size_t t, size_t b)
+static size_t place_of_step(const struct arrays *a, size_t t, size_t b)
 {
     return a->batch_first ? b * (size_t)a->T + t : t * (size_t)a->B + b;
 }
@@ -83,7 +84,7 @@ static unroll_status compare_whole(struct comparison *c, const struct tensor_vie
         return refuse_shape(c, reference, ours);
     for (uint64_t i = 0; i < tensor_view_count(ours); i++)
         widen(&gap, (double)numbers[i], (double)((const float *)ours->data)[i]);
-    judge(c, reference, &gap, "");
+    judge_gap(c, reference, &gap, "");
     return UNROLL_OK;
 }
 
@@ -102,12 +103,12 @@ static unroll_status compare_y(struct comparison *c, const struct tensor_view *r
     for (size_t b = 0; b < (size_t)a->B; b++) {
         size_t length = (size_t)(a->lengths ? a->lengths[b] : a->T);
         for (size_t t = last && length ? length - 1 : 0; t < length; t++) {
-            const float *y = (const float *)ours->data + place(a, t, b) * width;
-            const float *x = numbers + (last ? b : place(a, t, b)) * width;
+            const float *y = (const float *)ours->data + place_of_step(a, t, b) * width;
+            const float *x = numbers + (last ? b : place_of_step(a, t, b)) * width;
             for (size_t k = 0; k < width; k++) widen(&gap, (double)x[k], (double)y[k]);
         }
     }
-    judge(c, reference, &gap, last ? ", the last step of each row" : "");
+    judge_gap(c, reference, &gap, last ? ", the last step of each row" : "");
     return UNROLL_OK;
 }
 

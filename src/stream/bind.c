@@ -346,7 +346,7 @@ struct needs {
 };
 
 /* Places the rows of a buffer, unless an earlier operation has. */
-static void place(const struct stream_plan *p, int buffer, size_t planes, size_t row, struct needs *needs)
+static void place_buffer(const struct stream_plan *p, int buffer, size_t planes, size_t row, struct needs *needs)
 {
     const struct buffer *b = &p->plan->buffer[buffer];
     struct stream_array *a = &p->array[buffer];
@@ -364,16 +364,16 @@ static void place_recurrence(const struct stream_plan *p, const struct op *op, s
     const struct view *v = op->view;
     const struct layer *l = layer_of(p, op);
     const size_t row = stream_padded(l->hidden);
-    place(p, v[RNN_H0].buffer, 1, row, needs);
+    place_buffer(p, v[RNN_H0].buffer, 1, row, needs);
     p->array[v[RNN_Y].buffer] = p->array[v[RNN_HN].buffer] = p->array[v[RNN_H0].buffer];
     if (v[RNN_S0].access) {
-        place(p, v[RNN_S0].buffer, (size_t)l->cell->states - 1, row, needs);
+        place_buffer(p, v[RNN_S0].buffer, (size_t)l->cell->states - 1, row, needs);
         p->array[v[RNN_SN].buffer] = p->array[v[RNN_S0].buffer];
     }
     if (l->projection || l->cell->intermediates)
-        place(p, v[RNN_SCRATCH].buffer, l->projection ? 1 : (size_t)l->cell->intermediates, row, needs);
+        place_buffer(p, v[RNN_SCRATCH].buffer, l->projection ? 1 : (size_t)l->cell->intermediates, row, needs);
     if (v[RNN_X].access)
-        place(p, v[RNN_X].buffer, 1, l->input, needs);
+        place_buffer(p, v[RNN_X].buffer, 1, l->input, needs);
 }
 
 /* Gate sums are in rows of whole tiles, too. */
@@ -381,11 +381,11 @@ static void place_view(const struct stream_plan *p, int buffer, struct needs *ne
 {
     const struct buffer *b = &p->plan->buffer[buffer < 0 ? 0 : buffer];
     if (buffer >= 0 && !stream_is_weight(p, buffer))
-        place(p, buffer, 1,
-              b->dtype == DTYPE_I32 ? 1
-              : b->rank == 4        ? b->size[2] * stream_padded(b->size[3])
-                                    : b->size[b->rank - 1],
-              needs);
+        place_buffer(p, buffer, 1,
+                     b->dtype == DTYPE_I32 ? 1
+                     : b->rank == 4        ? b->size[2] * stream_padded(b->size[3])
+                                           : b->size[b->rank - 1],
+                     needs);
 }
 
 /* Places the buffers of an operation; fails if streams or kernels do not support it. */

@@ -48,7 +48,7 @@ static void leave(const struct unroll_stream *s, float *outputs)
     for (size_t b = 0; b < s->rows; b++) memcpy(outputs + b * width, from.at + b * from.row, width * sizeof *outputs);
 }
 
-static unroll_status step(struct unroll_stream *s, const struct frame *f)
+static unroll_status step_stream(struct unroll_stream *s, const struct frame *f)
 {
     const struct stream_call *call = stream_calls(s, 0), *end = call + s->calls;
     TRY(enter(s, f));
@@ -59,7 +59,7 @@ static unroll_status step(struct unroll_stream *s, const struct frame *f)
 }
 
 /* Treats denormal numbers as zeros, as sessions do. */
-static unroll_status run(struct unroll_stream *s, int steps, const struct frame *first)
+static unroll_status run_stream(struct unroll_stream *s, int steps, const struct frame *first)
 {
     struct frame f = *first;
     if (!f.tokens != !s->tokens || !f.inputs != !s->input.width || !f.outputs || steps < 0)
@@ -74,7 +74,7 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
     const uint64_t mode = cpu_flush_denormals();
     workspace_of_thread = stream_at(s, s->workspace);
     for (int t = 0; t < steps && status == UNROLL_OK; t++) {
-        status = step(s, &f);
+        status = step_stream(s, &f);
         f.inputs = f.inputs ? f.inputs + inputs : NULL;
         f.tokens = f.tokens ? f.tokens + s->rows * s->tokens : NULL;
         f.outputs += outputs;
@@ -85,10 +85,10 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
 
 unroll_status unroll_stream_step(unroll_stream *s, const int32_t *tokens, const float *inputs, float *outputs)
 {
-    return run(s, 1, &(struct frame){inputs, tokens, outputs});
+    return run_stream(s, 1, &(struct frame){inputs, tokens, outputs});
 }
 
 unroll_status unroll_stream_run(unroll_stream *s, int steps, const int32_t *tokens, const float *inputs, float *outputs)
 {
-    return run(s, steps, &(struct frame){inputs, tokens, outputs});
+    return run_stream(s, steps, &(struct frame){inputs, tokens, outputs});
 }

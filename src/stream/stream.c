@@ -37,7 +37,7 @@ size_t unroll_stream_bytes(const unroll_model *model, const unroll_stream_config
     return s.bytes;
 }
 
-static unroll_status fill(const struct unroll_stream *made, void *memory, size_t bytes, struct stream_plan *plan)
+static unroll_status fill_stream(const struct unroll_stream *made, void *memory, size_t bytes, struct stream_plan *plan)
 {
     TRY(stream_check_memory(memory, bytes, made->bytes, "unroll_stream_bytes"));
     memset(memory, 0, made->bytes); /* touches all pages, so that no step does it first */
@@ -54,7 +54,7 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
     struct stream_plan plan;
     struct unroll_stream made;
     TRY(stream_plan_all(model, config, &plan, &made));
-    unroll_status status = fill(&made, memory, bytes, &plan);
+    unroll_status status = fill_stream(&made, memory, bytes, &plan);
     stream_plan_free(&plan);
     if (status == UNROLL_OK)
         *stream = memory;
@@ -80,7 +80,7 @@ unroll_status unroll_stream_new(const unroll_model *model, const unroll_stream_c
     TRY(stream_plan_all(model, &config, &plan, &made));
     const struct owner owner = {allocator, OWNER + made.bytes};
     char *memory = allocate_with(&owner.allocator, owner.bytes);
-    unroll_status status = memory ? fill(&made, memory + OWNER, made.bytes, &plan)
+    unroll_status status = memory ? fill_stream(&made, memory + OWNER, made.bytes, &plan)
                                   : fail(UNROLL_RESOURCE, "no memory for the %zu bytes of a stream", owner.bytes);
     stream_plan_free(&plan);
     if (status == UNROLL_OK) {

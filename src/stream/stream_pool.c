@@ -206,7 +206,7 @@ static void run_rows(const unroll_stream_pool *p, const struct pool_frame *f, si
 }
 
 /* Checks a step and runs it in groups of POOL_ROWS slots. */
-static unroll_status step(unroll_stream_pool *p, int n, const struct pool_frame *f)
+static unroll_status step_pool(unroll_stream_pool *p, int n, const struct pool_frame *f)
 {
     struct unroll_stream *s = stream_of(p);
     if (n < 0 || !f->slots || !f->outputs || !f->tokens != !s->tokens || !f->inputs != !s->input.width)
@@ -229,7 +229,7 @@ static unroll_status step(unroll_stream_pool *p, int n, const struct pool_frame 
 unroll_status unroll_stream_pool_step(unroll_stream_pool *p, int n, const int32_t *slots, const int32_t *tokens,
                                       const float *inputs, float *outputs)
 {
-    return step(p, n, &(struct pool_frame){slots, tokens, inputs, outputs});
+    return step_pool(p, n, &(struct pool_frame){slots, tokens, inputs, outputs});
 }
 
 /* ---- slots ----------------------------------------------------------------------------- */

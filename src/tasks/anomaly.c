@@ -94,8 +94,8 @@ static unroll_status check_labels(const unroll_dataset *data, const struct colum
         label->name);
 }
 
-static unroll_status choose(const unroll_dataset *data, const char *options, struct options *read,
-                            struct recipe *recipe)
+static unroll_status choose_recipe(const unroll_dataset *data, const char *options, struct options *read,
+                                   struct recipe *recipe)
 {
     *read = (struct options){.quantile = 0.999};
     TRY(key_values_read(options, "the task anomaly", anomaly_keys, read));
@@ -109,7 +109,7 @@ static unroll_status anomaly_network(const unroll_dataset *data, const char *opt
 {
     struct options read;
     struct recipe recipe;
-    TRY(choose(data, options, &read, &recipe));
+    TRY(choose_recipe(data, options, &read, &recipe));
     unroll_status status = windows_network(&task_anomaly, &recipe, spec, defaults);
     recipe_end(&recipe);
     return status;
@@ -119,7 +119,7 @@ static unroll_status anomaly_fit(const struct task_request *request, json_t **sc
 {
     struct options read;
     struct recipe recipe;
-    TRY(choose(request->data, request->options, &read, &recipe));
+    TRY(choose_recipe(request->data, request->options, &read, &recipe));
     unroll_status status = recipe_measure(request, &read.of_series, &recipe);
     if (status == UNROLL_OK)
         *schema = recipe_to_json(&recipe);

@@ -120,7 +120,7 @@ static unroll_status classify_fit(const struct task_request *request, json_t **s
 
 /* ---- batches ---- */
 
-static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+static void fill_labels(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct classify_part *p = (const struct classify_part *)part;
     const struct column *target = p->base.target;
@@ -138,7 +138,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
     }
 }
 
-static void end(struct part *part)
+static void end_classify_part(struct part *part)
 {
     struct classify_part *p = (struct classify_part *)part;
     confusion_end(&p->confusion);
@@ -199,7 +199,7 @@ static unroll_status check_classes(const struct task_request *request, const str
 }
 
 /* Sets up the part with its target, baseline and metrics. */
-static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
+static unroll_status open_classify_part(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct classify_part *p = (struct classify_part *)part;
     p->several = classify_row(request->data, p->base.schema) == SEVERAL;
@@ -209,7 +209,7 @@ static unroll_status open(const struct task_request *request, enum part_of which
         return UNROLL_OK;
     TRY(confusion_new(p->base.classes, &p->confusion));
     p->base.part.pooled = true;
-    p->base.part.fill = fill;
+    p->base.part.fill = fill_labels;
     if (p->base.target)
         p->floor = floor_of(&p->base, p->several, p->confusion.support);
     confusion_clear(&p->confusion);
@@ -223,7 +223,7 @@ static unroll_status open(const struct task_request *request, enum part_of which
 
 static unroll_status classify_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    return sequence_open(request, which, sizeof(struct classify_part), open, end, part);
+    return sequence_open(request, which, sizeof(struct classify_part), open_classify_part, end_classify_part, part);
 }
 
 /* ---- scores ---- */

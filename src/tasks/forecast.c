@@ -79,8 +79,8 @@ static const char *forecast_item(const unroll_dataset *data)
     return "steps";
 }
 
-static unroll_status choose(const unroll_dataset *data, const char *options, struct recipe_options *read,
-                            struct recipe *recipe)
+static unroll_status choose_recipe(const unroll_dataset *data, const char *options, struct recipe_options *read,
+                                   struct recipe *recipe)
 {
     *read = (struct recipe_options){0};
     TRY(key_values_read(options, "the task forecast", forecast_keys, read));
@@ -92,7 +92,7 @@ static unroll_status forecast_network(const unroll_dataset *data, const char *op
 {
     struct recipe_options read;
     struct recipe recipe;
-    TRY(choose(data, options, &read, &recipe));
+    TRY(choose_recipe(data, options, &read, &recipe));
     unroll_status status = windows_network(&task_forecast, &recipe, spec, defaults);
     recipe_end(&recipe);
     return status;
@@ -102,7 +102,7 @@ static unroll_status forecast_fit(const struct task_request *request, json_t **s
 {
     struct recipe_options read;
     struct recipe recipe;
-    TRY(choose(request->data, request->options, &read, &recipe));
+    TRY(choose_recipe(request->data, request->options, &read, &recipe));
     unroll_status status = recipe_measure(request, &read, &recipe);
     if (status == UNROLL_OK)
         *schema = recipe_to_json(&recipe);

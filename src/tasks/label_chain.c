@@ -66,7 +66,7 @@ void label_chain_find(struct label_chain *c, size_t steps, int32_t *label, doubl
 /* Marks the moves that a sequence makes, with a label before the first and after the last one: label `labels`. */
 static unroll_status mark_moves(const struct members *members, size_t i, const struct column *target, bool *seen)
 {
-    const struct range steps = member_steps(members, i);
+    const struct step_range steps = member_steps(members, i);
     const size_t side = (size_t)target->vocabulary_size + 1;
     size_t before = side - 1;
     for (size_t step = steps.from; step < steps.to; step++) {
@@ -117,7 +117,7 @@ unroll_status label_chain_start(unroll_model *model, const struct members *membe
 /* ---- what the data break ------------------------------------------------------------ */
 
 /* Finds the first step of a sequence, or its end, whose label the scheme does not allow after the one before. */
-static bool breaks(const struct column *target, struct range steps, int32_t *before, int32_t *label)
+static bool breaks(const struct column *target, struct step_range steps, int32_t *before, int32_t *label)
 {
     const char *const *labels = (const char *const *)target->vocabulary;
     for (size_t step = steps.from; step <= steps.to; step++) {
@@ -150,7 +150,7 @@ static void note_broken(const struct members *members, const struct column *targ
 static void mark_labels(const struct members *members, const struct column *target, bool *has)
 {
     for (size_t i = 0; i < members->count; i++) {
-        const struct range steps = member_steps(members, i);
+        const struct step_range steps = member_steps(members, i);
         for (size_t step = steps.from; step < steps.to; step++)
             if (column_id(target, step) >= 0)
                 has[column_id(target, step)] = true;

@@ -301,7 +301,7 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
     return UNROLL_OK;
 }
 
-static unroll_status cut(const struct task_request *request, enum part_of which, struct lm_part *lm)
+static unroll_status cut_tokens(const struct task_request *request, enum part_of which, struct lm_part *lm)
 {
     if (which == PART_TRAINING)
         return cut_training(request, lm);
@@ -315,7 +315,7 @@ unroll_status lm_part_open(const struct task_request *request, enum part_of whic
     TRY(choose_tokens(request, which, &chosen));
     if (which != PART_TRAINING && chosen.part.items == 0)
         return UNROLL_OK;
-    TRY(cut(request, which, &chosen));
+    TRY(cut_tokens(request, which, &chosen));
     if ((lm = allocate_zeroed(1, bytes)) == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a part of a text");
     *lm = chosen;

@@ -26,7 +26,7 @@ static const struct key events_keys[] = {{.name = "quantile",
 
 static const struct accepts events_accepts[] = {{.losses = "xent ", .unused = "batch_tokens "}, {0}};
 
-struct events {
+struct events_part {
     struct lm_part lm;
     const unroll_dataset *data;
     float *surprise;            /* [items] bits; NaN: not predicted */
@@ -94,9 +94,9 @@ static unroll_status events_check(const unroll_model *model, const unroll_datase
 
 /* ---- a part ---- */
 
-static void events_end(struct part *part) { release(((struct events *)part)->surprise); }
+static void events_end(struct part *part) { release(((struct events_part *)part)->surprise); }
 
-static unroll_status fill_in(const struct task_request *request, enum part_of which, struct events *e)
+static unroll_status fill_in(const struct task_request *request, enum part_of which, struct events_part *e)
 {
     json_t *json;
     TRY(schema_task(request->model, &json));
@@ -116,12 +116,12 @@ static unroll_status fill_in(const struct task_request *request, enum part_of wh
 static unroll_status events_open(const struct task_request *request, enum part_of which, struct part **part)
 {
     struct part *opened = NULL;
-    TRY(lm_part_open(request, which, sizeof(struct events), &opened));
+    TRY(lm_part_open(request, which, sizeof(struct events_part), &opened));
     if (opened == NULL)
         return UNROLL_OK;
     opened->end = events_end;
-    ((struct events *)opened)->data = request->data;
-    const unroll_status status = fill_in(request, which, (struct events *)opened);
+    ((struct events_part *)opened)->data = request->data;
+    const unroll_status status = fill_in(request, which, (struct events_part *)opened);
     if (status == UNROLL_OK)
         *part = opened;
     else
@@ -140,7 +140,7 @@ static double surprise_of(const float *logits, int classes, int32_t class)
 
 static void events_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
-    struct events *e = (struct events *)part;
+    struct events_part *e = (struct events_part *)part;
     const size_t rows = (size_t)part->shape->rows, steps = (size_t)part->shape->steps;
     const int classes = e->lm.text->vocabulary_size;
     for (size_t entry = 0; entry < steps * rows; entry++) {
@@ -153,24 +153,24 @@ static void events_observe(struct part *part, int64_t number, const struct task_
 
 /* ---- lines ---- */
 
-static const char *token_of(const struct events *e, size_t i)
+static const char *token_of(const struct events_part *e, size_t i)
 {
     const int32_t id = column_id(e->lm.text, e->lm.first + i);
     return id < 0 ? "" : e->lm.text->vocabulary[id];
 }
 
-static bool ends_line(const struct events *e, size_t i) { return strchr(token_of(e, i), '\n') != NULL; }
+static bool ends_line(const struct events_part *e, size_t i) { return strchr(token_of(e, i), '\n') != NULL; }
 
-struct line {
+struct event_line {
     size_t from, end; /* tokens; including the one that ends it */
     size_t worst;     /* the least expected token; end: none was predicted */
     double score;
 };
 
 /* Finds the line that begins at a token. */
-static struct line line_at(const struct events *e, size_t from)
+static struct event_line line_at(const struct events_part *e, size_t from)
 {
-    struct line line = {from, from, from, -1};
+    struct event_line line = {from, from, from, -1};
     for (bool more = true; more && line.end < e->lm.part.items; line.end++) {
         const double surprise = (double)e->surprise[line.end];
         if (surprise > line.score)
@@ -181,7 +181,7 @@ static struct line line_at(const struct events *e, size_t from)
     return line;
 }
 
-static bool has_score(const struct events *e, const struct line *line)
+static bool has_score(const struct events_part *e, const struct event_line *line)
 {
     const bool empty = line->end == line->from + 1 && ends_line(e, line->from);
     return line->score >= 0 && !empty;
@@ -195,11 +195,11 @@ static int compare_scores(const void *a, const void *b)
 
 static unroll_status events_learn(const struct part *part, json_t *schema)
 {
-    const struct events *e = (const struct events *)part;
+    const struct events_part *e = (const struct events_part *)part;
     double *score;
     size_t count = 0;
     TRY(ALLOCATE(score, part->items, "for the lines of a log"));
-    for (struct line line = line_at(e, 0); line.end > line.from; line = line_at(e, line.end))
+    for (struct event_line line = line_at(e, 0); line.end > line.from; line = line_at(e, line.end))
         if (has_score(e, &line))
             score[count++] = line.score;
     qsort(score, count, sizeof *score, compare_scores);
@@ -212,12 +212,12 @@ static unroll_status events_learn(const struct part *part, json_t *schema)
 
 static void events_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
-    const struct events *e = (const struct events *)part;
+    const struct events_part *e = (const struct events_part *)part;
     double alarms = 0, lines = 0;
     task_lm.score(part, loss, observed, evaluation);
     if (!observed || isnan(e->threshold))
         return;
-    for (struct line line = line_at(e, 0); line.end > line.from; line = line_at(e, line.end))
+    for (struct event_line line = line_at(e, 0); line.end > line.from; line = line_at(e, line.end))
         if (has_score(e, &line))
             lines++, alarms += line.score > e->threshold;
     evaluation->metric[evaluation->metrics++] =
@@ -225,7 +225,7 @@ static void events_score(const struct part *part, double loss, bool observed, un
 }
 
 /* Returns the line as text; the original characters between its words are unknown. */
-static json_t *line_text(const struct events *e, const struct line *line)
+static json_t *line_text(const struct events_part *e, const struct event_line *line)
 {
     char text[LINE_SHOWN + 1] = "";
     for (size_t i = line->from, at = 0; i < line->end && !ends_line(e, i); i++) {
@@ -259,7 +259,8 @@ static json_t *file_line(struct file_lines *lines, size_t number)
     return lines->file ? json_string(lines->text) : NULL;
 }
 
-static json_t *line_answer(const struct events *e, const struct line *line, size_t number, struct file_lines *lines)
+static json_t *line_answer(const struct events_part *e, const struct event_line *line, size_t number,
+                           struct file_lines *lines)
 {
     json_t *text = file_line(lines, number);
     const bool known = line->score >= 0;
@@ -280,7 +281,7 @@ static json_t *line_answer(const struct events *e, const struct line *line, size
 static unroll_status events_answer(struct part *part, int64_t number, const struct task_batch *batch,
                                    const float *results, answer_taker *take, void *arg)
 {
-    const struct events *e = (const struct events *)part;
+    const struct events_part *e = (const struct events_part *)part;
     const char *path = e->data->path;
     struct file_lines lines = {0};
     unroll_status status = UNROLL_OK;
@@ -289,7 +290,8 @@ static unroll_status events_answer(struct part *part, int64_t number, const stru
     if (number + 1 < part->batches)
         return UNROLL_OK;
     lines.file = path ? fopen(path, "r") : NULL;
-    for (struct line line = line_at(e, 0); status == UNROLL_OK && line.end > line.from; line = line_at(e, line.end)) {
+    for (struct event_line line = line_at(e, 0); status == UNROLL_OK && line.end > line.from;
+         line = line_at(e, line.end)) {
         if (!ends_line(e, line.from))
             status = answer_give(line_answer(e, &line, at, &lines), take, arg);
         for (const char *c = token_of(e, line.end - 1); (c = strchr(c, '\n')); c++) at++;

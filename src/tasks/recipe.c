@@ -48,9 +48,9 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-enum role { ROLE_NONE, ROLE_TARGET, ROLE_PAST, ROLE_KNOWN };
+enum column_role { ROLE_NONE, ROLE_TARGET, ROLE_PAST, ROLE_KNOWN };
 
-static enum role role_of(const unroll_dataset *data, int index, const struct recipe_options *options)
+static enum column_role role_of(const unroll_dataset *data, int index, const struct recipe_options *options)
 {
     const struct column *column = &data->column[index];
     bool all = options->target[0] == 0 || strcmp(options->target, "all") == 0;
@@ -113,8 +113,8 @@ static bool varies(const struct recipe *recipe, const struct channel *channel, b
 }
 
 /* Appends the channels of a column to those of a role. */
-static unroll_status add_column(struct recipe *recipe, const struct recipe_options *options, int index, enum role role,
-                                int *count)
+static unroll_status add_column(struct recipe *recipe, const struct recipe_options *options, int index,
+                                enum column_role role, int *count)
 {
     const struct column *column = &recipe->data->column[index];
     int channels = column_channels(column);
@@ -155,7 +155,7 @@ static unroll_status choose_channels(const struct recipe_options *options, struc
     for (int i = 0; i < data->columns; i++)
         for (int part = 0; role_of(data, i, options) == ROLE_TARGET && part < column_channels(&data->column[i]); part++)
             recipe->channel[recipe->targets++].in = (struct channel){&data->column[i], part};
-    for (enum role role = ROLE_TARGET; role <= ROLE_KNOWN; role++) {
+    for (enum column_role role = ROLE_TARGET; role <= ROLE_KNOWN; role++) {
         int before = count;
         for (int i = 0; i < data->columns; i++)
             if (role_of(data, i, options) == role)
@@ -262,32 +262,32 @@ static size_t least_validation(const struct recipe *recipe, size_t length)
     return wanted < length / 4 ? wanted : length / 4;
 }
 
-struct range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
-                          size_t sequence)
+struct step_range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
+                               size_t sequence)
 {
     size_t length = recipe_length(recipe, sequence), held[2];
     if (part_data(request, which))
-        return (struct range){0, length};
+        return (struct step_range){0, length};
     held_steps(&request->validation, &request->test, length, (size_t)recipe->horizon, held);
     const size_t least = least_validation(recipe, length - held[1]);
     if (held[0] > 0 && request->validation.count == 0 && held[0] < least)
         held[0] = least;
     const size_t test = length - held[1], validation = test - held[0];
     if (which == PART_TRAINING)
-        return (struct range){0, validation};
-    return which == PART_VALIDATION ? (struct range){validation, test} : (struct range){test, length};
+        return (struct step_range){0, validation};
+    return which == PART_VALIDATION ? (struct step_range){validation, test} : (struct step_range){test, length};
 }
 
 /* ---- scales ---- */
 
 /* Sums over some sequences of the training part. */
-struct sums {
+struct recipe_sums {
     double count, mean, squares; /* of differences from the mean (Welford's algorithm) */
     double errors, naive;        /* of repeating the last season: how many, their sum */
 };
 
 static void add_sequence(const struct recipe *recipe, const struct channel *channel, size_t sequence, size_t length,
-                         struct sums *sums)
+                         struct recipe_sums *sums)
 {
     size_t begin = recipe->data->begin[sequence], season = (size_t)recipe->season;
     for (size_t i = 0; i < length; i++) {
@@ -304,7 +304,7 @@ static void add_sequence(const struct recipe *recipe, const struct channel *chan
 }
 
 /* Returns the scale; a channel that is constant here gets numbers around 0. */
-static struct scale scale_of(const struct sums *sums)
+static struct scale scale_of(const struct recipe_sums *sums)
 {
     double deviation = sums->count > 0 ? sqrt(sums->squares / sums->count) : 0;
     bool constant = !(deviation > 1e-9 * fabs(sums->mean));
@@ -319,7 +319,7 @@ static unroll_status measure_groups(const struct task_request *request, enum par
     TRY(ALLOCATE(recipe->of_group, sequences * (size_t)recipe->targets, "for the scales of %zu series", sequences));
     for (size_t s = 0; s < sequences; s++)
         for (int i = 0; i < recipe->targets; i++) {
-            struct sums sums = {0};
+            struct recipe_sums sums = {0};
             add_sequence(recipe, &recipe->channel[i].in, s, recipe_range(recipe, request, which, s).to, &sums);
             recipe->of_group[s * (size_t)recipe->targets + (size_t)i] =
                 sums.count > 1 ? scale_of(&sums) : recipe->channel[i].scale;
@@ -337,7 +337,7 @@ unroll_status recipe_measure(const struct task_request *request, const struct re
         longest = length > longest ? length : longest;
     }
     for (int i = 0; i < recipe->targets + recipe->past + recipe->known; i++) {
-        struct sums sums = {0};
+        struct recipe_sums sums = {0};
         for (size_t s = 0; s < recipe->data->sequences; s++)
             add_sequence(recipe, &recipe->channel[i].in, s, recipe_range(recipe, request, PART_TRAINING, s).to, &sums);
         if (sums.count == 0)

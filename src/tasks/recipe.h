@@ -65,8 +65,8 @@ unroll_status recipe_from_json(const json_t *json, const unroll_dataset *data, s
 int recipe_inputs(const struct recipe *recipe);
 
 /* Returns the steps of a sequence that belong to a part; a share is at least a horizon long. */
-struct range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
-                          size_t sequence);
+struct step_range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
+                               size_t sequence);
 
 static inline const struct scale *recipe_scale(const struct recipe *recipe, size_t sequence, int target)
 {

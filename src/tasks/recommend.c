@@ -54,7 +54,7 @@ struct sessions {
     size_t count;
 };
 
-struct piece {
+struct session_piece {
     size_t session, first, skipped; /* its first item, among all; pairs that are not counted */
     int pairs;                      /* 0: a session to predict without an item */
 };
@@ -63,7 +63,7 @@ struct recommend {
     struct part part;
     struct batches batches;
     struct sessions sessions;
-    struct piece *piece;
+    struct session_piece *piece;
     size_t pieces;
     int k;
     int32_t *popular; /* [k] */
@@ -182,7 +182,7 @@ static unroll_status find_sessions(const unroll_dataset *data, const struct colu
 }
 
 /* Returns the sessions of a part: training | validation | test in the order of the file. */
-static struct range sessions_of(const struct task_request *request, enum part_of which, size_t count)
+static struct step_range sessions_of(const struct task_request *request, enum part_of which, size_t count)
 {
     const unroll_held_out *held[] = {&request->test, &request->validation};
     size_t left = count, steps[2] = {0};
@@ -193,12 +193,12 @@ static struct range sessions_of(const struct task_request *request, enum part_of
         left -= steps[i];
     }
     if (which == PART_TRAINING)
-        return (struct range){0, left};
+        return (struct step_range){0, left};
     if (which == PART_VALIDATION && held[1]->data == NULL)
-        return (struct range){left, left + steps[1]};
+        return (struct step_range){left, left + steps[1]};
     if (which == PART_TEST && held[0]->data == NULL)
-        return (struct range){left + steps[1], count};
-    return (struct range){0, count};
+        return (struct step_range){left + steps[1], count};
+    return (struct step_range){0, count};
 }
 
 /* ---- network, schema ---- */
@@ -238,7 +238,7 @@ static int more_frequent(const void *a, const void *b)
 }
 
 /* Finds the names of the k most frequent items of some sessions, or fewer if fewer exist. */
-static unroll_status find_popular(const struct sessions *s, struct range of, int k, json_t *names)
+static unroll_status find_popular(const struct sessions *s, struct step_range of, int k, json_t *names)
 {
     struct frequency *frequency;
     int items = s->items->vocabulary_size;
@@ -291,7 +291,7 @@ static void fill_recommend(const struct part *part, int64_t epoch, int64_t numbe
     batch->items = 0;
     for (int row = 0; row < rows; row++) {
         int64_t item = batches_item(&r->batches, &place, row);
-        const struct piece *piece = item < 0 ? NULL : &r->piece[item];
+        const struct session_piece *piece = item < 0 ? NULL : &r->piece[item];
         batch->lengths[row] = piece ? (piece->pairs ? piece->pairs : 1) : 0;
         for (int t = 0; t < batch->lengths[row]; t++) {
             size_t at = (size_t)(t * rows + row), from = piece->first + (size_t)t;
@@ -324,19 +324,19 @@ static void cut_session(struct recommend *r, size_t session, enum part_of which)
     size_t first = r->sessions.begin[session], items = r->sessions.begin[session + 1] - first, at = 0;
     if (which == PART_PREDICTED) {
         size_t read = items < LONGEST ? items : LONGEST;
-        r->piece[r->pieces++] = (struct piece){session, first + items - read, 0, (int)read};
+        r->piece[r->pieces++] = (struct session_piece){session, first + items - read, 0, (int)read};
         return;
     }
     while (at + 1 < items) {
         size_t context = at && which != PART_TRAINING ? CONTEXT : 0, from = at - context;
         size_t pairs = items - 1 - from < LONGEST ? items - 1 - from : LONGEST;
-        r->piece[r->pieces++] = (struct piece){session, first + from, context, (int)pairs};
+        r->piece[r->pieces++] = (struct session_piece){session, first + from, context, (int)pairs};
         r->part.examples += pairs - context;
         at = from + pairs;
     }
 }
 
-static unroll_status cut_pieces(struct recommend *r, struct range of, enum part_of which)
+static unroll_status cut_pieces(struct recommend *r, struct step_range of, enum part_of which)
 {
     size_t items = r->sessions.begin[of.to] - r->sessions.begin[of.from], most = items / CONTEXT + of.to - of.from;
     TRY(ALLOCATE(r->piece, most + 1, "for %zu pieces of sessions", most));
@@ -523,7 +523,7 @@ static json_t *add_item(const struct recommend *r, json_t *items, int32_t item, 
 }
 
 /* Adds the items of an answer; a session without a known item gets the popular ones, without probabilities. */
-static unroll_status add_items(const struct recommend *r, const struct piece *piece, const float *results,
+static unroll_status add_items(const struct recommend *r, const struct session_piece *piece, const float *results,
                                json_t *items)
 {
     int count = r->sessions.items->vocabulary_size;
@@ -561,7 +561,7 @@ static unroll_status recommend_answer(struct part *part, int64_t number, const s
         int64_t at = batches_item(&r->batches, &place, row);
         if (at < 0)
             continue;
-        const struct piece *piece = &r->piece[at];
+        const struct session_piece *piece = &r->piece[at];
         size_t last = (size_t)(batch->lengths[row] - 1) * (size_t)rows + (size_t)row;
         json_t *answer = json_pack("{s:i, s:[]}", "session", (int)piece->session + 1, "items");
         if (answer && data->group >= 0) {

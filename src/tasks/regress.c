@@ -111,10 +111,10 @@ static unroll_status members_of(const struct task_request *request, enum part_of
 }
 
 /* Returns the entries of the target of a member. */
-static struct range entries_of(const struct members *members, size_t i, const struct column *target)
+static struct step_range entries_of(const struct members *members, size_t i, const struct column *target)
 {
     const size_t s = member_at(members, i);
-    return target->of_sequence ? (struct range){s, s + 1} : member_steps(members, i);
+    return target->of_sequence ? (struct step_range){s, s + 1} : member_steps(members, i);
 }
 
 /* Appends the mean and deviation of number k of the target in the training part. */
@@ -123,7 +123,7 @@ static unroll_status find_scale(const struct members *members, const struct colu
 {
     struct errors found = {0};
     for (size_t i = 0; i < members->count; i++) {
-        const struct range entries = entries_of(members, i, target);
+        const struct step_range entries = entries_of(members, i, target);
         for (size_t e = entries.from; e < entries.to; e++) {
             const float truth = target->numbers[e * (size_t)target->width + (size_t)k];
             if (!isnan(truth))
@@ -175,13 +175,14 @@ static float truth_of(const struct regress_part *p, const struct sequence_row *a
 }
 
 /* Returns the steps of a row that have an answer. */
-static struct range answers_of(const struct regress_part *p, const struct sequence_row *at)
+static struct step_range answers_of(const struct regress_part *p, const struct sequence_row *at)
 {
-    return p->base.part.pooled ? (struct range){0, 1} : (struct range){(size_t)at->context, (size_t)at->length};
+    return p->base.part.pooled ? (struct step_range){0, 1}
+                               : (struct step_range){(size_t)at->context, (size_t)at->length};
 }
 
 /* Fills a batch with features, and with the target in its scaled unit. */
-static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+static void fill_numbers(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct regress_part *p = (const struct regress_part *)part;
     const struct batch_place place = sequence_place(&p->base, epoch, number);
@@ -190,7 +191,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
     for (size_t row = 0; row < rows; row++) {
         struct sequence_row at = {0};
         const bool is_there = sequence_row(&p->base, &place, (int)row, &at);
-        const struct range counted = answers_of(p, &at);
+        const struct step_range counted = answers_of(p, &at);
         for (size_t t = 0; t < steps; t++)
             for (size_t k = 0; k < width; k++) {
                 const bool counts = is_there && t >= counted.from && t < counted.to;
@@ -201,7 +202,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
     }
 }
 
-static void end(struct part *part)
+static void end_regress_part(struct part *part)
 {
     struct regress_part *p = (struct regress_part *)part;
     release(p->mean);
@@ -217,7 +218,7 @@ static double floor_of(struct regress_part *p)
 {
     double sum = 0, counted = 0;
     for (size_t i = 0; i < p->base.members.count; i++) {
-        const struct range entries = entries_of(&p->base.members, i, p->base.target);
+        const struct step_range entries = entries_of(&p->base.members, i, p->base.target);
         for (size_t e = entries.from * (size_t)p->width; e < entries.to * (size_t)p->width; e++) {
             const double truth = (double)p->base.target->numbers[e];
             counted += !isnan(truth);
@@ -250,7 +251,7 @@ static unroll_status read_scales(struct regress_part *p)
     return UNROLL_OK;
 }
 
-static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
+static unroll_status open_regress_part(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct regress_part *p = (struct regress_part *)part;
     const bool pooled = model_is_pooled(request->model);
@@ -260,14 +261,14 @@ static unroll_status open(const struct task_request *request, enum part_of which
         return UNROLL_OK;
     TRY(read_scales(p));
     p->base.part.pooled = pooled;
-    p->base.part.fill = fill;
+    p->base.part.fill = fill_numbers;
     p->floor = p->base.target ? floor_of(p) : (double)NAN;
     return UNROLL_OK;
 }
 
 static unroll_status regress_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    return sequence_open(request, which, sizeof(struct regress_part), open, end, part);
+    return sequence_open(request, which, sizeof(struct regress_part), open_regress_part, end_regress_part, part);
 }
 
 /* ---- scores ---- */
@@ -297,7 +298,7 @@ static void regress_observe(struct part *part, int64_t number, const struct task
         struct sequence_row at;
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
-        const struct range counted = answers_of(p, &at);
+        const struct step_range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++)
             for (int k = 0; k < p->width; k++) {
                 const double truth = (double)truth_of(p, &at, (int)t, k);
@@ -382,7 +383,7 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
         struct sequence_row at;
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
-        const struct range counted = answers_of(p, &at);
+        const struct step_range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++)
             TRY(sequence_give(&p->base, &at, p->base.part.pooled ? NO_STEP : (int64_t)t,
                               answer_step(p, results, rows, &at, t, row), take, arg));

@@ -162,14 +162,14 @@ void unroll_dataset_config_begin(unroll_dataset_config *config, size_t size)
 }
 
 /* A file, or rows passed in memory. */
-struct source {
+struct data_source {
     const char *path;
     hand_rows *hand;
     void *arg;
     enum row_layout layout;
 };
 
-static unroll_status read_source(const struct source *source, const unroll_dataset_config *config,
+static unroll_status read_source(const struct data_source *source, const unroll_dataset_config *config,
                                  const struct schema *schema, unroll_dataset **dataset)
 {
     if (source->path)
@@ -178,8 +178,8 @@ static unroll_status read_source(const struct source *source, const unroll_datas
 }
 
 /* Opens the data and takes ownership of the description. Targets may be missing: the data may be for prediction. */
-static unroll_status open_described(const struct source *source, const unroll_dataset_config *config, json_t *described,
-                                    unroll_dataset **dataset)
+static unroll_status open_described(const struct data_source *source, const unroll_dataset_config *config,
+                                    json_t *described, unroll_dataset **dataset)
 {
     struct schema *schema;
     unroll_status status = schema_from_json(described, where, &schema);
@@ -192,7 +192,7 @@ static unroll_status open_described(const struct source *source, const unroll_da
 }
 
 /* Opens the source, as described by the schema of the model if the configuration has one. */
-static unroll_status open_source(const struct source *source, const unroll_dataset_config *given,
+static unroll_status open_source(const struct data_source *source, const unroll_dataset_config *given,
                                  unroll_dataset **dataset)
 {
     unroll_dataset_config config = unroll_dataset_config_default();
@@ -216,7 +216,7 @@ static unroll_status open_source(const struct source *source, const unroll_datas
 
 unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
 {
-    return open_source(&(struct source){.path = path}, config, dataset);
+    return open_source(&(struct data_source){.path = path}, config, dataset);
 }
 
 struct callback {
@@ -237,7 +237,7 @@ unroll_status unroll_dataset_from_rows(unroll_rows *rows, void *arg, int rows_ar
     const enum row_layout layout = rows_are_steps == UNROLL_AUTO ? ROWS_OPEN
                                    : rows_are_steps              ? ROWS_ARE_STEPS
                                                                  : ROWS_ARE_EXAMPLES;
-    const struct source source = {.hand = call_back, .arg = &callback, .layout = layout};
+    const struct data_source source = {.hand = call_back, .arg = &callback, .layout = layout};
     return open_source(&source, config, dataset);
 }
 
@@ -248,7 +248,7 @@ unroll_status unroll_dataset_from_columns(const unroll_column *arrays, int count
     unroll_column *taken;
     TRY(own_arrays_take(arrays, count, &taken));
     struct own_arrays own = {taken, count, lengths, examples};
-    const struct source source = {
+    const struct data_source source = {
         .hand = own_arrays_hand, .arg = &own, .layout = lengths ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS};
     unroll_status status = own_arrays_check(&own);
     if (status == UNROLL_OK)

@@ -15,7 +15,7 @@ static bool is_inside(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; 
 static bool is_between(char c, char from, char to) { return c >= from && c <= to; }
 
 /* Writes a word in lower case, with all digits replaced by one: numbers that were never seen look like known ones. */
-static void lower(const char *word, char text[SPELLING_MAX])
+static void lower_case(const char *word, char text[SPELLING_MAX])
 {
     size_t n = 0;
     for (; word[n] && n < SPELLING_MAX - 1; n++)
@@ -28,7 +28,7 @@ static void lower(const char *word, char text[SPELLING_MAX])
 static void end_of(const char *word, int characters, char text[SPELLING_MAX])
 {
     char all[SPELLING_MAX];
-    lower(word, all);
+    lower_case(word, all);
     size_t at = strlen(all);
     while (at > 0 && characters > 0)
         if (!is_inside(all[--at]))
@@ -56,8 +56,11 @@ static void shape(const char *word, char text[SPELLING_MAX])
     text[n] = 0;
 }
 
-const struct spelling spellings[SPELLINGS] = {
-    {"word", 100, lower}, {"last1", 16, last_1}, {"last2", 32, last_2}, {"last3", 50, last_3}, {"shape", 16, shape}};
+const struct spelling spellings[SPELLINGS] = {{"word", 100, lower_case},
+                                              {"last1", 16, last_1},
+                                              {"last2", 32, last_2},
+                                              {"last3", 50, last_3},
+                                              {"shape", 16, shape}};
 
 /* ---- as ids ---- */
 
@@ -96,7 +99,7 @@ unroll_status spelled_find(const struct column *column, const struct spelling *h
 static void count_times(const struct spelled *s, const struct column *column, const struct members *members)
 {
     for (size_t i = 0; i < members->count; i++) {
-        const struct range steps = member_steps(members, i);
+        const struct step_range steps = member_steps(members, i);
         for (size_t step = steps.from; step < steps.to; step++) {
             const int32_t id = column_id(column, step);
             if (id >= 0)

@@ -116,7 +116,7 @@ static unroll_status find_usual(const struct members *members, const struct colu
     *usual = json_array();
     TRY(ALLOCATE(count, (known + 1) * tags, "for the tags of %zu words", known));
     for (size_t i = 0; i < members->count; i++) {
-        const struct range steps = member_steps(members, i);
+        const struct step_range steps = member_steps(members, i);
         for (size_t step = steps.from; step < steps.to; step++) {
             const int32_t tag = column_id(target, step), word = spelled ? column_id(words, step) : -1;
             const size_t id = word >= 0 ? (size_t)spelled->map[word] : known;
@@ -189,7 +189,7 @@ static unroll_status tag_start(unroll_model *model, const struct task_request *r
 
 /* ---- batches ---- */
 
-static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+static void fill_tags(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct tag_part *p = (const struct tag_part *)part;
     const struct batch_place place = sequence_place(&p->base, epoch, number);
@@ -206,7 +206,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
     }
 }
 
-static void end(struct part *part)
+static void end_tag_part(struct part *part)
 {
     struct tag_part *p = (struct tag_part *)part;
     confusion_end(&p->confusion);
@@ -228,7 +228,7 @@ static double floor_of(struct tag_part *p)
     const size_t last = json_array_size(usual) - 1;
     int64_t counted = 0, right = 0;
     for (size_t i = 0; i < p->base.members.count; i++) {
-        const struct range steps = member_steps(&p->base.members, i);
+        const struct step_range steps = member_steps(&p->base.members, i);
         for (size_t step = steps.from; step < steps.to; step++) {
             const int32_t tag = column_id(p->base.target, step), word = p->words ? column_id(p->words, step) : -1;
             const size_t id = word >= 0 && spelled->map[word] < spelled->known ? (size_t)spelled->map[word] : last;
@@ -250,7 +250,7 @@ static int event_of(const char *const *label, int classes)
 }
 
 /* Opens a part: its sequences, memory for scores, and the floor. */
-static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
+static unroll_status open_tag_part(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct tag_part *p = (struct tag_part *)part;
     const bool is_series = request->data->rows_are_steps;
@@ -274,14 +274,14 @@ static unroll_status open(const struct task_request *request, enum part_of which
     p->event = event_of(p->base.label, p->base.classes);
     if (p->event >= 0)
         TRY(ranking_new(&p->ranking));
-    p->base.part.fill = fill;
+    p->base.part.fill = fill_tags;
     p->floor = p->base.target ? floor_of(p) : (double)NAN;
     return UNROLL_OK;
 }
 
 static unroll_status tag_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    return sequence_open(request, which, sizeof(struct tag_part), open, end, part);
+    return sequence_open(request, which, sizeof(struct tag_part), open_tag_part, end_tag_part, part);
 }
 
 /* ---- scores ---- */

@@ -114,7 +114,7 @@ static int64_t labels_of(const struct sequence_part *p, size_t sequence, size_t 
 }
 
 /* The targets of a row are its labels, then blanks; -1 leaves the row out. */
-static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+static void fill_transcripts(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct transcribe_part *p = (const struct transcribe_part *)part;
     const struct batch_place place = sequence_place(&p->base, epoch, number);
@@ -132,7 +132,7 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
     }
 }
 
-static void end(struct part *part)
+static void end_transcribe_part(struct part *part)
 {
     struct transcribe_part *p = (struct transcribe_part *)part;
     release(p->label);
@@ -166,7 +166,7 @@ static void count_transcripts(struct transcribe_part *p, enum part_of which, siz
 {
     size_t fitting = 0;
     for (size_t i = 0; i < p->base.members.count; i++) {
-        const struct range steps = member_steps(&p->base.members, i);
+        const struct step_range steps = member_steps(&p->base.members, i);
         const size_t s = member_at(&p->base.members, i);
         const size_t entries = p->base.target->begin[s + 1] - p->base.target->begin[s];
         fitting += labels_of(&p->base, s, steps.to - steps.from) >= 0;
@@ -179,7 +179,7 @@ static void count_transcripts(struct transcribe_part *p, enum part_of which, siz
     count_unknown(p, which);
 }
 
-static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
+static unroll_status open_transcribe_part(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct transcribe_part *p = (struct transcribe_part *)part;
     size_t longest = 1, label = 1;
@@ -190,7 +190,7 @@ static unroll_status open(const struct task_request *request, enum part_of which
     TRY(json_field_integer(p->base.schema, "the model's schema", "beam", 1, BEAM_MAX, &beam));
     p->beam = (int)beam;
     for (size_t i = 0; i < p->base.members.count; i++) {
-        const struct range steps = member_steps(&p->base.members, i);
+        const struct step_range steps = member_steps(&p->base.members, i);
         longest = steps.to - steps.from > longest ? steps.to - steps.from : longest;
     }
     TRY(ALLOCATE(p->label, longest, "for the labels of %zu steps", longest));
@@ -203,13 +203,14 @@ static unroll_status open(const struct task_request *request, enum part_of which
     p->room = longest * label + 1;
     TRY(ALLOCATE(p->text[0], p->room, "for a transcript"));
     TRY(ALLOCATE(p->text[1], p->room, "for a transcript"));
-    p->base.part.fill = fill;
+    p->base.part.fill = fill_transcripts;
     return UNROLL_OK;
 }
 
 static unroll_status transcribe_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    return sequence_open(request, which, sizeof(struct transcribe_part), open, end, part);
+    return sequence_open(request, which, sizeof(struct transcribe_part), open_transcribe_part, end_transcribe_part,
+                         part);
 }
 
 /* ---- answers ---- */

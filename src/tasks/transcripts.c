@@ -23,7 +23,7 @@ size_t transcript_of_path(const float *z, size_t stride, size_t steps, int class
 /* ---- prefix beam search ------------------------------------------------------------------ */
 
 /* A prefix is a node of a tree: its parent and its closing label. */
-struct node {
+struct prefix_node {
     int32_t parent, label, child, sibling; /* -1: none */
     int32_t place;                         /* among the candidates of the step; -1: none */
 };
@@ -33,14 +33,14 @@ struct prefix {
     double blank, own; /* probability of its paths that end in a blank, and in its label */
 };
 
-struct beam {
-    struct node *node;
+struct prefix_beam {
+    struct prefix_node *node;
     struct prefix *now, *next; /* the best ones; candidates */
     size_t nodes, room, kept, candidates, most;
 };
 
 /* Returns the candidate of a node, a new one if the step has none. */
-static struct prefix *candidate_of(struct beam *b, int32_t node)
+static struct prefix *candidate_of(struct prefix_beam *b, int32_t node)
 {
     if (b->node[node].place < 0) {
         b->node[node].place = (int32_t)b->candidates;
@@ -50,20 +50,20 @@ static struct prefix *candidate_of(struct beam *b, int32_t node)
 }
 
 /* Finds or adds the prefix that is longer by a label. There is room for all nodes of a step. */
-static int32_t longer(struct beam *b, int32_t node, int32_t label)
+static int32_t longer(struct prefix_beam *b, int32_t node, int32_t label)
 {
     for (int32_t child = b->node[node].child; child >= 0; child = b->node[child].sibling)
         if (b->node[child].label == label)
             return child;
     const int32_t made = (int32_t)b->nodes++;
-    b->node[made] = (struct node){node, label, -1, b->node[node].child, -1};
+    b->node[made] = (struct prefix_node){node, label, -1, b->node[node].child, -1};
     b->node[node].child = made;
     return made;
 }
 
-static unroll_status make_room(struct beam *b, size_t more)
+static unroll_status make_room(struct prefix_beam *b, size_t more)
 {
-    struct node *grown;
+    struct prefix_node *grown;
     if (b->nodes + more <= b->room)
         return UNROLL_OK;
     const size_t room = 2 * (b->nodes + more);
@@ -79,7 +79,7 @@ static unroll_status make_room(struct beam *b, size_t more)
 static double total_of(const struct prefix *p) { return p->blank + p->own; }
 
 /* Moves the best candidates to `now`, divided by the largest; of equal ones the older prefix. */
-static void keep_best(struct beam *b)
+static void keep_best(struct prefix_beam *b)
 {
     for (size_t i = 0; i < b->candidates; i++) b->node[b->next[i].node].place = -1;
     for (b->kept = 0; b->kept < b->most && b->kept < b->candidates; b->kept++) {
@@ -98,7 +98,7 @@ static void keep_best(struct beam *b)
 }
 
 /* Extends all prefixes by a step with probabilities y. */
-static unroll_status extend_all(struct beam *b, const double *y, int classes)
+static unroll_status extend_all(struct prefix_beam *b, const double *y, int classes)
 {
     const double least = 1e-4;
     TRY(make_room(b, b->kept * (size_t)classes));
@@ -119,7 +119,7 @@ static unroll_status extend_all(struct beam *b, const double *y, int classes)
 }
 
 /* Writes the labels of the best prefix. */
-static size_t spell(const struct beam *b, int32_t *label)
+static size_t spell(const struct prefix_beam *b, int32_t *label)
 {
     size_t labels = 0, at;
     for (int32_t node = b->now[0].node; b->node[node].parent >= 0; node = b->node[node].parent) labels++;
@@ -131,7 +131,7 @@ static size_t spell(const struct beam *b, int32_t *label)
 unroll_status transcript_of_beam(const float *z, size_t stride, size_t steps, int classes, int beam, int32_t *label,
                                  size_t *labels)
 {
-    struct beam b = {.most = (size_t)beam, .kept = 1};
+    struct prefix_beam b = {.most = (size_t)beam, .kept = 1};
     double *y = NULL;
     unroll_status status = make_room(&b, 1);
     if (status == UNROLL_OK)
@@ -141,7 +141,7 @@ unroll_status transcript_of_beam(const float *z, size_t stride, size_t steps, in
     if (status == UNROLL_OK)
         status = ALLOCATE(y, (size_t)classes, "for a step");
     if (status == UNROLL_OK) {
-        b.node[b.nodes++] = (struct node){-1, 0, -1, -1, -1};
+        b.node[b.nodes++] = (struct prefix_node){-1, 0, -1, -1, -1};
         b.now[0] = (struct prefix){.blank = 1};
     }
     for (size_t t = 0; t < steps && status == UNROLL_OK; t++) {
@@ -159,13 +159,13 @@ unroll_status transcript_of_beam(const float *z, size_t stride, size_t steps, in
 
 /* ---- edits --------------------------------------------------------------------------------- */
 
-struct piece {
+struct text_piece {
     const char *at;
     size_t length;
 };
 
 /* Divides a text into words or characters. Returns their number. */
-static size_t divide(const char *text, bool words, struct piece *piece)
+static size_t divide(const char *text, bool words, struct text_piece *piece)
 {
     size_t count = 0, end = strlen(text);
     text += strspn(text, " ");
@@ -177,18 +177,18 @@ static size_t divide(const char *text, bool words, struct piece *piece)
             length = 1;
             continue;
         }
-        piece[count++] = (struct piece){text + at, length < end - at ? length : end - at};
+        piece[count++] = (struct text_piece){text + at, length < end - at ? length : end - at};
     }
     return count;
 }
 
-static bool is_same(const struct piece *a, const struct piece *b)
+static bool is_same(const struct text_piece *a, const struct text_piece *b)
 {
     return a->length == b->length && memcmp(a->at, b->at, a->length) == 0;
 }
 
 /* Returns the least number of insertions, deletions and replacements. row: [m + 1] */
-static int64_t distance(const struct piece *a, size_t n, const struct piece *b, size_t m, int64_t *row)
+static int64_t distance(const struct text_piece *a, size_t n, const struct text_piece *b, size_t m, int64_t *row)
 {
     for (size_t k = 0; k <= m; k++) row[k] = (int64_t)k;
     for (size_t i = 1; i <= n; i++) {
@@ -207,7 +207,7 @@ static int64_t distance(const struct piece *a, size_t n, const struct piece *b, 
 unroll_status edits_add(struct edits *edits, const char *truth, const char *answer)
 {
     const size_t a = strlen(truth) + 1, b = strlen(answer) + 1;
-    struct piece *piece;
+    struct text_piece *piece;
     int64_t *row;
     TRY(ALLOCATE(piece, a + b, "to compare transcripts"));
     const unroll_status status = ALLOCATE(row, b + 1, "to compare transcripts");

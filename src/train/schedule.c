@@ -26,7 +26,7 @@ static double cosine(const struct schedule_moment *moment)
     return cosine_end + (1 - cosine_end) * 0.5 * (1 + cos(pi * fmin(done, 1)));
 }
 
-static double step(const struct schedule_moment *moment)
+static double step_rate(const struct schedule_moment *moment)
 {
     double done = (double)moment->step / (double)moment->total;
     return done < first_drop ? 1 : done < second_drop ? drop : drop * drop;
@@ -38,7 +38,7 @@ static double plateau(const struct schedule_moment *moment) { return moment->pla
 static const void *const rows[] = {
     SCHEDULE("constant", "unchanged", .factor = constant),
     SCHEDULE("cosine", "half a cosine down to 0.05 of the peak", .factor = cosine, .needs_total = true),
-    SCHEDULE("step", "times 0.1 at 60% and at 85% of the run", .factor = step, .needs_total = true),
+    SCHEDULE("step", "times 0.1 at 60% and at 85% of the run", .factor = step_rate, .needs_total = true),
     SCHEDULE("plateau", "halved when the validation loss stops improving", .factor = plateau, .needs_validation = true),
 };
 static struct table schedules = TABLE("schedule", rows);

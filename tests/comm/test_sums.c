@@ -196,7 +196,7 @@ static void check_agreement(struct world *w, int rank)
 }
 
 /* An algorithm of the test: up the chain of ranks and back. */
-static bool chain_round(const struct shape *s, int number, struct round *r)
+static bool chain_round(const struct sum_shape *s, int number, struct round *r)
 {
     const int half = s->size - 1, from = number < half ? number : 2 * half - number,
               to = number < half ? from + 1 : from - 1;

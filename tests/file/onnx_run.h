@@ -139,7 +139,7 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
 }
 
 /* Returns the values of a buffer of the session, read once. */
-static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
+static inline const float *onnx_buffer(struct onnx_run *r, const struct onnx_part *q)
 {
     bool last = q->index + 1 == r->im->model->layers && r->im->model->layer[q->index].kind->is_affine;
     int slot = q->kind == PIECE_Y ? q->index : q->index * 2 + q->direction, kind = (int)q->kind - PIECE_Y;
@@ -163,7 +163,7 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
  * layers. */
 static inline double onnx_expect(struct onnx_run *r, const struct symbolic *f, int t, int b, int s, int64_t k)
 {
-    const struct part *q = &f->piece[s * f->pieces];
+    const struct onnx_part *q = &f->piece[s * f->pieces];
     for (; k >= q->width; q++) k -= q->width;
     const float *numbers = onnx_buffer(r, q);
     if (q->kind != PIECE_Y)
@@ -203,7 +203,7 @@ static inline double onnx_compare(struct onnx_run *r, const char *output, const 
         int64_t k = 0;
         size_t rest = i;
         for (int axis = f->rank - 1; axis >= 0; axis--) {
-            const struct axis *a = &f->axis[axis];
+            const struct symbolic_axis *a = &f->axis[axis];
             int64_t at = (int64_t)(rest % reference->shape[axis]);
             int64_t second = a->second == r->im->time ? r->T : r->B;
             rest /= reference->shape[axis];

@@ -184,8 +184,8 @@ static void test_series(void)
     for (size_t s = 0; s < 9; s++) {
         const size_t left = steps_of(data, s) - 1, part = (size_t)ceil(0.25 * (double)left);
         const size_t held = left > 0 && part < 1 ? 1 : part; /* of what the test part leaves, at least a step */
-        const struct range a = member_steps(&members[0], s), b = member_steps(&members[1], s),
-                           c = member_steps(&members[2], s);
+        const struct step_range a = member_steps(&members[0], s), b = member_steps(&members[1], s),
+                                c = member_steps(&members[2], s);
         wrong += a.from != data->begin[s] || a.to != b.from || b.to != c.from || c.to != data->begin[s + 1] ||
                  c.to - c.from != 1 || b.to - b.from != held;
     }

@@ -21,8 +21,8 @@ enum { TAG_BITS = 28, RANK_BITS = 12, WORLD_BITS = 24, WORLDS = 1 << WORLD_BITS 
 
 /* A process to which this one can send. Closing an endpoint also closes the other side, so endpoints of remaining
  * processes are reused. */
-struct peer {
-    struct peer *next;
+struct ucx_peer {
+    struct ucx_peer *next;
     void *endpoint; /* NULL: not connected yet */
     bool failed, stays;
     char address[WORLD_ADDRESS];
@@ -30,7 +30,7 @@ struct peer {
 
 static struct {
     void *context, *worker;
-    struct peer *peers, *left, **of_rank; /* of_rank: [ranks] */
+    struct ucx_peer *peers, *left, **of_rank; /* of_rank: [ranks] */
     uint64_t number;
     int rank, ranks;
 } world;
@@ -122,10 +122,10 @@ static bool read_address(const char *text, unsigned char bytes[WORLD_ADDRESS / 2
 static void peer_failed(void *arg, void *endpoint, ucx_status status)
 {
     (void)endpoint, (void)status;
-    ((struct peer *)arg)->failed = true;
+    ((struct ucx_peer *)arg)->failed = true;
 }
 
-static int reach(struct peer *peer)
+static int reach(struct ucx_peer *peer)
 {
     unsigned char address[WORLD_ADDRESS / 2];
     struct ucx_ep_params params = {.fields = UCX_EP_ADDRESS | UCX_EP_ERRORS | UCX_EP_HANDLER,
@@ -140,7 +140,7 @@ static int reach(struct peer *peer)
 static int ucx_send(const void *data, int bytes, int to, int tag, union mpi_request *request)
 {
     static const struct ucx_request_param param;
-    struct peer *peer = world.of_rank[to];
+    struct ucx_peer *peer = world.of_rank[to];
     int error = reach(peer);
     request->pointer = NULL;
     if (error)
@@ -218,7 +218,7 @@ static void finalize(void) {}
 
 /* Closes at once, because the peer may be gone; this ends pending sends. UCX 1.13 may still report its failure
  * later, so its memory is kept. */
-static void leave(struct peer *peer)
+static void leave(struct ucx_peer *peer)
 {
     static const struct ucx_request_param at_once = {.fields = UCX_REQUEST_FLAGS, .flags = UCX_CLOSE_AT_ONCE};
     void *closing = peer->endpoint ? ucp_ep_close_nbx(peer->endpoint, &at_once) : NULL;
@@ -228,9 +228,9 @@ static void leave(struct peer *peer)
     world.left = peer;
 }
 
-static struct peer *find_peer(const char *address)
+static struct ucx_peer *find_peer(const char *address)
 {
-    struct peer *peer = world.peers;
+    struct ucx_peer *peer = world.peers;
     while (peer && (peer->failed || strcmp(peer->address, address))) peer = peer->next;
     if (peer || !(peer = allocate_zeroed(1, sizeof *peer)))
         return peer;
@@ -249,8 +249,8 @@ static unroll_status find_peers(int ranks, const char *const *addresses)
             return fail(UNROLL_RESOURCE, "no memory for %d peers", ranks);
         world.of_rank[i]->stays = true;
     }
-    for (struct peer **at = &world.peers; *at;) {
-        struct peer *peer = *at;
+    for (struct ucx_peer **at = &world.peers; *at;) {
+        struct ucx_peer *peer = *at;
         if (!peer->stays) {
             *at = peer->next;
             leave(peer);

@@ -70,9 +70,9 @@ bool boxes_are_whole(const struct several *s, int buffer)
     return true;
 }
 
-enum direction { TO_WHOLE, ADD_TO_WHOLE, TO_BOX };
+enum box_copy { TO_WHOLE, ADD_TO_WHOLE, TO_BOX };
 
-static void move_run(char *whole, char *box, size_t bytes, enum dtype dtype, enum direction direction)
+static void move_run(char *whole, char *box, size_t bytes, enum dtype dtype, enum box_copy direction)
 {
     if (direction == ADD_TO_WHOLE && dtype == DTYPE_F64)
         for (size_t i = 0; i < bytes / sizeof(double); i++) ((double *)(void *)whole)[i] += ((double *)(void *)box)[i];
@@ -84,7 +84,7 @@ static void move_run(char *whole, char *box, size_t bytes, enum dtype dtype, enu
 
 /* Copies row by row along the last axis. */
 static void move_box(const struct buffer *whole, const struct buffer *box, char *of_whole, char *of_box,
-                     enum direction direction)
+                     enum box_copy direction)
 {
     const size_t size = dtype_size(whole->dtype), last = (size_t)whole->rank - 1, bytes = box->size[last] * size;
     uint32_t at[BUFFER_AXES] = {0};

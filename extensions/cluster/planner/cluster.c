@@ -7,14 +7,14 @@
 
 enum { FILE_MAX = 1 << 20, RANKS_LARGEST = 1 << 20 };
 
-struct field {
+struct cluster_field {
     const char *name;
     size_t offset; /* of a double */
     double min, max;
     double otherwise; /* default; NAN: required */
 };
 
-static unroll_status read_fields(json_t *object, const char *where, const struct field *field, void *into)
+static unroll_status read_fields(json_t *object, const char *where, const struct cluster_field *field, void *into)
 {
     for (; field->name; field++) {
         double *to = (double *)((char *)into + field->offset);
@@ -58,9 +58,10 @@ static unroll_status read_level(json_t *object, const char *where, bool last, co
                                 struct cluster_level *level)
 {
     static const char *const known[] = {"name", "ranks", "latency", "bandwidth", NULL};
-    static const struct field fields[] = {{"latency", offsetof(struct cluster_level, latency), 0, 10, NAN},
-                                          {"bandwidth", offsetof(struct cluster_level, bandwidth), 1, 1e15, NAN},
-                                          {NULL}};
+    static const struct cluster_field fields[] = {
+        {"latency", offsetof(struct cluster_level, latency), 0, 10, NAN},
+        {"bandwidth", offsetof(struct cluster_level, bandwidth), 1, 1e15, NAN},
+        {NULL}};
     int64_t ranks = 0;
     TRY(json_fields_known(object, where, known));
     TRY(read_name(object, where, level->name));
@@ -99,9 +100,9 @@ static unroll_status read_levels(const json_t *root, const char *name, struct cl
 static unroll_status read_clocks(const json_t *root, const char *name, struct cluster *c)
 {
     static const char *const known[] = {"speed", "watts", NULL};
-    static const struct field fields[] = {{"speed", offsetof(struct cluster_clock, speed), 0.01, 1, NAN},
-                                          {"watts", offsetof(struct cluster_clock, watts), 0, 1e6, NAN},
-                                          {NULL}};
+    static const struct cluster_field fields[] = {{"speed", offsetof(struct cluster_clock, speed), 0.01, 1, NAN},
+                                                  {"watts", offsetof(struct cluster_clock, watts), 0, 1e6, NAN},
+                                                  {NULL}};
     json_t *array, *item;
     char where[128];
     if (!json_object_get(root, "clocks"))
@@ -138,15 +139,15 @@ static unroll_status read_rank(const json_t *root, const char *name, struct clus
                                         "waiting_watts",
                                         NULL};
 #define FIELD(field) #field, offsetof(struct cluster, field)
-    static const struct field fields[] = {{FIELD(gflops), 1e-3, 1e9, NAN},
-                                          {FIELD(recurrent_gflops), 1e-3, 1e9, NAN},
-                                          {FIELD(memory_bandwidth), 1, 1e15, NAN},
-                                          {FIELD(operation_latency), 0, 1, 0},
-                                          {FIELD(step_latency), 0, 1, 0},
-                                          {FIELD(message_bandwidth), 1, 1e15, INFINITY},
-                                          {FIELD(memory), 1, 1e15, INFINITY},
-                                          {FIELD(waiting_watts), 0, 1e6, 0},
-                                          {NULL}};
+    static const struct cluster_field fields[] = {{FIELD(gflops), 1e-3, 1e9, NAN},
+                                                  {FIELD(recurrent_gflops), 1e-3, 1e9, NAN},
+                                                  {FIELD(memory_bandwidth), 1, 1e15, NAN},
+                                                  {FIELD(operation_latency), 0, 1, 0},
+                                                  {FIELD(step_latency), 0, 1, 0},
+                                                  {FIELD(message_bandwidth), 1, 1e15, INFINITY},
+                                                  {FIELD(memory), 1, 1e15, INFINITY},
+                                                  {FIELD(waiting_watts), 0, 1e6, 0},
+                                                  {NULL}};
     json_t *rank;
     char where[128];
     TRY(json_field_object(root, name, "rank", &rank));
@@ -158,7 +159,7 @@ static unroll_status read_rank(const json_t *root, const char *name, struct clus
 static unroll_status read_root(json_t *root, const char *name, struct cluster *c)
 {
     static const char *const known[] = {"name", "about", "rank", "ranks_per_host", "levels", "clocks", "price", NULL};
-    static const struct field fields[] = {{FIELD(price), 0, 1e6, 0}, {NULL}};
+    static const struct cluster_field fields[] = {{FIELD(price), 0, 1e6, 0}, {NULL}};
 #undef FIELD
     int64_t ranks;
     *c = (struct cluster){.ranks_per_host = 1};

@@ -7,24 +7,24 @@
 #include <string.h>
 
 /* A message between two stages, or a sum whose members belong to one stage or several. */
-struct meeting {
+struct timed_meeting {
     int from, to; /* stages of a message; for a sum: -1 and the first rank of its group */
     uint32_t tag;
     int came, wanted, left; /* stages that have begun it; that must begin it; that have not finished it */
     double latest, ready;   /* time when the last began; when it has ended */
 };
 
-struct stage {
+struct timed_stage {
     const struct plan *plan;
     int at;              /* position in its list */
     double now, network; /* seconds; the network is free after this time */
 };
 
-struct walk {
+struct timed_walk {
     const struct cluster *cluster;
-    struct stage stage[DEPTHS];
+    struct timed_stage stage[DEPTHS];
     int stages;
-    struct meeting *meeting;
+    struct timed_meeting *meeting;
     int meetings, room;
     struct prices *prices;
     struct mesh_time *time;
@@ -46,7 +46,7 @@ static int sums_together(const struct plan *p, const struct group *group)
     return group->size > 1 && group->rank[1] - group->rank[0] >= hidden ? hidden : 1;
 }
 
-static double exchange_seconds(struct walk *w, const struct plan *p, const struct op *op)
+static double exchange_seconds(struct timed_walk *w, const struct plan *p, const struct op *op)
 {
     if (op->kind == OP_ALL_GATHER || op->kind == OP_RNN || op->kind == OP_RNN_BACK) {
         const struct group *group = &p->group[op->group];
@@ -62,10 +62,10 @@ static double exchange_seconds(struct walk *w, const struct plan *p, const struc
 
 /* ---- meetings -------------------------------------------------------------------------- */
 
-static struct meeting *find(struct walk *w, int from, int to, uint32_t tag)
+static struct timed_meeting *find(struct timed_walk *w, int from, int to, uint32_t tag)
 {
     for (int i = 0; i < w->meetings; i++) {
-        struct meeting *m = &w->meeting[i];
+        struct timed_meeting *m = &w->meeting[i];
         if (m->from == from && m->to == to && m->tag == tag && m->left > 0)
             return m;
     }
@@ -73,9 +73,9 @@ static struct meeting *find(struct walk *w, int from, int to, uint32_t tag)
 }
 
 /* Finds or creates a meeting; returns NULL if there is no memory. */
-static struct meeting *meet(struct walk *w, int from, int to, uint32_t tag, int wanted)
+static struct timed_meeting *meet(struct timed_walk *w, int from, int to, uint32_t tag, int wanted)
 {
-    struct meeting *m = find(w, from, to, tag);
+    struct timed_meeting *m = find(w, from, to, tag);
     if (m)
         return m;
     m = plan_grown(w->meeting, w->meetings, &w->room, sizeof *m);
@@ -83,7 +83,7 @@ static struct meeting *meet(struct walk *w, int from, int to, uint32_t tag, int 
         return NULL;
     w->meeting = m;
     m += w->meetings++;
-    *m = (struct meeting){.from = from, .to = to, .tag = tag, .wanted = wanted, .left = wanted};
+    *m = (struct timed_meeting){.from = from, .to = to, .tag = tag, .wanted = wanted, .left = wanted};
     return m;
 }
 
@@ -101,12 +101,12 @@ static int stages_of(const struct plan *p, const struct group *group, bool here[
 }
 
 /* The last stage to arrive begins the sum, when the networks of all are free. */
-static unroll_status begin_sum(struct walk *w, struct stage *s, const struct op *op)
+static unroll_status begin_sum(struct timed_walk *w, struct timed_stage *s, const struct op *op)
 {
     const struct group *group = &s->plan->group[op->group];
     bool here[DEPTHS];
     int wanted = stages_of(s->plan, group, here);
-    struct meeting *m = meet(w, -1, group->rank[0], op->tag, wanted);
+    struct timed_meeting *m = meet(w, -1, group->rank[0], op->tag, wanted);
     if (!m)
         return UNROLL_RESOURCE;
     m->latest = fmax(m->latest, s->now);
@@ -119,10 +119,10 @@ static unroll_status begin_sum(struct walk *w, struct stage *s, const struct op 
     return UNROLL_OK;
 }
 
-static unroll_status send(struct walk *w, struct stage *s, const struct op *op)
+static unroll_status send(struct timed_walk *w, struct timed_stage *s, const struct op *op)
 {
     int rank = plan_rank(s->plan);
-    struct meeting *m = meet(w, s->plan->config.at[M_LAYER], stage_of_rank(s->plan, op->peer), op->tag, 1);
+    struct timed_meeting *m = meet(w, s->plan->config.at[M_LAYER], stage_of_rank(s->plan, op->peer), op->tag, 1);
     if (!m)
         return UNROLL_RESOURCE;
     double latency = message_seconds(w->cluster, rank, op->peer, 0);
@@ -137,7 +137,7 @@ static unroll_status send(struct walk *w, struct stage *s, const struct op *op)
 
 static int clock_of(const struct op *op) { return op->phase == PHASE_FORWARD ? 0 : op->phase == PHASE_UPDATE ? 2 : 1; }
 
-static void compute(struct walk *w, struct stage *s, const struct op *op)
+static void compute(struct timed_walk *w, struct timed_stage *s, const struct op *op)
 {
     struct stage_time *t = &w->time->stage[s->plan->config.at[M_LAYER]];
     const int which = clock_of(op);
@@ -154,7 +154,7 @@ static void compute(struct walk *w, struct stage *s, const struct op *op)
 }
 
 /* Returns false if the stage must wait for another one. */
-static bool wait_for(struct walk *w, struct stage *s, struct meeting *m)
+static bool wait_for(struct timed_walk *w, struct timed_stage *s, struct timed_meeting *m)
 {
     if (!m || m->came < m->wanted)
         return false;
@@ -167,7 +167,7 @@ static bool wait_for(struct walk *w, struct stage *s, struct meeting *m)
 }
 
 /* Advances a stage by one operation, unless it must wait. *moved: it waits and has already arrived at the operation. */
-static unroll_status advance(struct walk *w, struct stage *s, bool *moved)
+static unroll_status advance(struct timed_walk *w, struct timed_stage *s, bool *moved)
 {
     const struct op *op = &s->plan->op[s->at];
     const struct group *group = op->group >= 0 ? &s->plan->group[op->group] : NULL;
@@ -199,13 +199,13 @@ static unroll_status advance(struct walk *w, struct stage *s, bool *moved)
 }
 
 /* Advances all stages until they end; fails if they wait for each other. */
-static unroll_status walk_stages(struct walk *w)
+static unroll_status walk_stages(struct timed_walk *w)
 {
     bool came[DEPTHS] = {false};
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < w->stages; i++) {
-            struct stage *s = &w->stage[i];
+            struct timed_stage *s = &w->stage[i];
             while (s->at < s->plan->ops) {
                 int before = s->at;
                 TRY(advance(w, s, &came[i]));
@@ -226,7 +226,7 @@ static unroll_status walk_stages(struct walk *w)
 
 unroll_status mesh_seconds(struct plan *const *plans, int stages, struct prices *prices, struct mesh_time *time)
 {
-    struct walk w = {.cluster = prices->cluster, .prices = prices, .stages = stages, .time = time};
+    struct timed_walk w = {.cluster = prices->cluster, .prices = prices, .stages = stages, .time = time};
     time->stages = stages;
     time->seconds = 0;
     for (int i = 0; i < stages; i++) {

@@ -15,7 +15,7 @@ static const char *const compressions[] = {"none", "half", "lowrank:4", NULL};
 static const int chunk_counts[] = {0, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 enum { CHUNK_COUNTS = sizeof chunk_counts / sizeof *chunk_counts };
 
-struct search {
+struct planner_search {
     const struct unroll_model *model;
     const unroll_planner_config *config;
     struct cluster cluster;
@@ -29,7 +29,7 @@ struct search {
 /* ---- between updates ------------------------------------------------------------------- */
 
 /* Seconds for reading and writing all values for each code, plus the products of a low rank. */
-static double codec_seconds(const struct search *s, const struct sync_cost *cost, const char *compress)
+static double codec_seconds(const struct planner_search *s, const struct sync_cost *cost, const char *compress)
 {
     const struct compressor *compressor = NULL;
     double level = 0;
@@ -41,7 +41,7 @@ static double codec_seconds(const struct search *s, const struct sync_cost *cost
 }
 
 /* Ranks of a host that exchange data at the same time share its outgoing link. */
-static double exchange_seconds(const struct search *s, const struct sync_cost *cost, const char *compress)
+static double exchange_seconds(const struct planner_search *s, const struct sync_cost *cost, const char *compress)
 {
     const struct cluster *c = &s->cluster;
     const unroll_machine *m = &s->plan.machine;
@@ -52,7 +52,7 @@ static double exchange_seconds(const struct search *s, const struct sync_cost *c
     return rounds * c->level[level].latency + cost->bytes * together / c->level[level].bandwidth;
 }
 
-static struct between price_between(const struct search *s, const struct sync_cost *cost, const char *compress,
+static struct between price_between(const struct planner_search *s, const struct sync_cost *cost, const char *compress,
                                     double step)
 {
     struct between b = {0};
@@ -69,7 +69,7 @@ static struct between price_between(const struct search *s, const struct sync_co
 
 /* ---- one way --------------------------------------------------------------------------- */
 
-static unroll_status add_way(struct search *s, const unroll_choice *way)
+static unroll_status add_way(struct planner_search *s, const unroll_choice *way)
 {
     struct ways *w = s->ways;
     unroll_choice *all = plan_grown(w->way, w->ways, &w->room, sizeof *all);
@@ -81,7 +81,7 @@ static unroll_status add_way(struct search *s, const unroll_choice *way)
 }
 
 /* Adds the choice of a policy for a mesh whose step time is known. */
-static unroll_status add_policy(struct search *s, struct plan *const *plans, const struct mesh_time *t,
+static unroll_status add_policy(struct planner_search *s, struct plan *const *plans, const struct mesh_time *t,
                                 const struct mesh_time *plain, const char *sync, const char *compress)
 {
     const unroll_machine *m = &s->plan.machine;
@@ -132,7 +132,7 @@ static unroll_status add_policy(struct search *s, struct plan *const *plans, con
 
 /* Returns whether a policy applies to this number of workers. A single mesh has none. Several workers that add up in
  * every step would be one mesh. */
-static bool is_policy(const struct search *s, const char *sync, const char *compress)
+static bool is_policy(const struct planner_search *s, const char *sync, const char *compress)
 {
     const unroll_machine *m = &s->plan.machine;
     const bool is_plain = !strcmp(sync, "every") && !strcmp(compress, "none");
@@ -146,7 +146,7 @@ static bool is_policy(const struct search *s, const char *sync, const char *comp
     return !is_plain && (!wants_one || (is_alone && !strcmp(compress, "none")));
 }
 
-static unroll_status add_policies(struct search *s, struct plan *const *plans, int stages)
+static unroll_status add_policies(struct planner_search *s, struct plan *const *plans, int stages)
 {
     const unroll_planner_config *c = s->config;
     const char *const one_sync[] = {c->sync, NULL}, *const one_compression[] = {c->compress, NULL};
@@ -165,7 +165,7 @@ static unroll_status add_policies(struct search *s, struct plan *const *plans, i
     return UNROLL_OK;
 }
 
-static bool has_policy(const struct search *s)
+static bool has_policy(const struct planner_search *s)
 {
     const char *const *sync = syncs, *const *compress = compressions;
     if (s->config->sync && s->config->compress)
@@ -180,7 +180,7 @@ static bool has_policy(const struct search *s)
 /* Tries the sum algorithms: all of ours, unless one was requested. */
 static unroll_status add_sums(struct plan *const *plans, int stages, void *arg)
 {
-    struct search *s = arg;
+    struct planner_search *s = arg;
     const char *asked = s->config->plan->machine.sum;
     const bool is_free = !asked || !strcmp(asked, "auto");
     for (int i = 0; algorithm_name(i); i++) {
@@ -195,7 +195,7 @@ static unroll_status add_sums(struct plan *const *plans, int stages, void *arg)
     return UNROLL_OK;
 }
 
-static unroll_status add_mesh(struct search *s, int workers, unroll_split split)
+static unroll_status add_mesh(struct planner_search *s, int workers, unroll_split split)
 {
     s->plan.machine.split = split;
     s->plan.machine.workers = workers;
@@ -222,7 +222,7 @@ static bool is_count_of_workers(int workers, int ranks)
     return workers == ranks || workers == ranks / 2 || (workers <= 16 && ranks % workers == 0);
 }
 
-static unroll_status add_ranks(struct search *s, int ranks)
+static unroll_status add_ranks(struct planner_search *s, int ranks)
 {
     const int units_max = ranks < 64 ? ranks : 64; /* with more ranks the exchange would dominate each step */
     for (int workers = 1; workers <= ranks; workers++) {
@@ -246,7 +246,7 @@ enum { FEW = 8 };
 static int fewer(int ranks) { return ranks > FEW ? ranks / 2 : ranks - 1; }
 
 /* Prices the divisions among the largest number of ranks, then among fewer while the goal improves. */
-static unroll_status search_all(struct search *s)
+static unroll_status search_all(struct planner_search *s)
 {
     const unroll_planner_config *c = s->config;
     int most = c->hosts ? c->hosts * s->cluster.ranks_per_host : c->ranks;
@@ -335,7 +335,7 @@ unroll_status planner_choose(const unroll_model *model, const unroll_planner_con
     struct ways ways = {0};
     unroll_planner_config config;
     unroll_plan_config plan;
-    struct search s = {.model = model, .config = &config, .ways = &ways};
+    struct planner_search s = {.model = model, .config = &config, .ways = &ways};
     *found = 0;
     if (count > 0)
         TRY(sized_check(SIZED_RESULT(unroll_choice), choice));

@@ -57,7 +57,7 @@ static double round_seconds(const struct sum *s, const struct cluster *c, int nu
                             struct crossing *crossing)
 {
     const double size = s->is_double ? 8 : 4;
-    struct shape shape = {.size = s->size, .count = s->count, .shards = s->shards};
+    struct sum_shape shape = {.size = s->size, .count = s->count, .shards = s->shards};
     struct round round;
     double most = 0;
     for (int pass = 0; pass < 2; pass++) /* first counts, then times */
@@ -81,7 +81,7 @@ static double round_seconds(const struct sum *s, const struct cluster *c, int nu
 
 static int count_rounds(const struct sum *s)
 {
-    struct shape shape = {.size = s->size, .count = s->count, .shards = s->shards};
+    struct sum_shape shape = {.size = s->size, .count = s->count, .shards = s->shards};
     struct round round;
     int rounds = 0;
     while (algorithm_round(s->algorithm, &shape, rounds, &round)) rounds++;

@@ -84,7 +84,7 @@ unroll_status sync_bytes_of(const struct update_vector *vector, const char *sync
     return UNROLL_OK;
 }
 
-struct asked {
+struct policy_asked {
     const char *sync, *compress;
     struct sync_cost cost;
     unroll_status status;
@@ -92,14 +92,14 @@ struct asked {
 
 static void count_bytes(const struct update_vector *vector, void *arg)
 {
-    struct asked *asked = arg;
+    struct policy_asked *asked = arg;
     asked->status = sync_bytes_of(vector, asked->sync, asked->compress, &asked->cost);
 }
 
 unroll_status sync_bytes(const unroll_plan_config *config, const char *sync, const char *compress, double *bytes,
                          double *every)
 {
-    struct asked asked = {.sync = sync, .compress = compress, .cost.every = 1, .status = UNROLL_OK};
+    struct policy_asked asked = {.sync = sync, .compress = compress, .cost.every = 1, .status = UNROLL_OK};
     const struct compressor *compressor;
     const struct policy *policy;
     struct sync_options options;

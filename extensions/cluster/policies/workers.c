@@ -141,7 +141,7 @@ double sum_bytes(int workers, size_t count)
 {
     double most = 0;
     for (int place = 0; place < workers; place++) {
-        struct shape shape = {.size = workers, .place = place, .count = count, .shards = 1};
+        struct sum_shape shape = {.size = workers, .place = place, .count = count, .shards = 1};
         struct round round;
         double numbers = 0;
         enum algorithm algorithm = algorithm_choose(workers, count * sizeof(float), false);

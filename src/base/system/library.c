@@ -11,7 +11,7 @@
 
 enum { FILES = 6 };
 
-struct row {
+struct library_row {
     const char *name, *purpose;
     const char *package;  /* Debian's package, which `make deps-all` installs; NULL: none */
     const char *fix;      /* another way to install it, or NULL */
@@ -23,7 +23,7 @@ struct row {
 };
 
 /* In the order of enum library. */
-static const struct row table[] = {
+static const struct library_row table[] = {
     {.name = "Open MPI",
      .purpose = "ranks that are processes (mpirun)",
      .package = "openmpi-bin",
@@ -94,16 +94,16 @@ static const struct row table[] = {
 /* ---- looking ---- */
 
 /* Tries a path that may be the library; true ends the search. */
-typedef bool visit(const struct row *row, const char *path, void **library);
+typedef bool visit(const struct library_row *row, const char *path, void **library);
 
-static bool visit_open(const struct row *row, const char *path, void **library)
+static bool visit_open(const struct library_row *row, const char *path, void **library)
 {
     *library = dlopen(path, RTLD_NOW | (row->global ? RTLD_GLOBAL : RTLD_LOCAL));
     return *library != NULL;
 }
 
 /* Names without a folder are looked up by the loader. Files in Python's packages may be large and are not loaded. */
-static bool visit_look(const struct row *row, const char *path, void **library)
+static bool visit_look(const struct library_row *row, const char *path, void **library)
 {
     (void)row;
     if (strchr(path, '/'))
@@ -112,7 +112,7 @@ static bool visit_look(const struct row *row, const char *path, void **library)
     return *library != NULL;
 }
 
-static bool visit_pattern(const struct row *row, const char *pattern, visit *visit, void **library, char *path)
+static bool visit_pattern(const struct library_row *row, const char *pattern, visit *visit, void **library, char *path)
 {
     glob_t found;
     bool ends = false;
@@ -140,7 +140,7 @@ static const char *python_prefix(char prefix[LIBRARY_PATH])
 }
 
 /* Searches the active virtual environment, then the shell's python3, then the system's. */
-static bool visit_packages(const struct row *row, const char *file, visit *visit, void **library, char *path)
+static bool visit_packages(const struct library_row *row, const char *file, visit *visit, void **library, char *path)
 {
     char python[LIBRARY_PATH], pattern[2 * LIBRARY_PATH];
     const char *const prefix[] = {getenv("VIRTUAL_ENV"), python_prefix(python), "/usr/local"};
@@ -155,7 +155,7 @@ static bool visit_packages(const struct row *row, const char *file, visit *visit
     return false;
 }
 
-static bool visit_files(const struct row *row, visit *visit, void **library, char *path)
+static bool visit_files(const struct library_row *row, visit *visit, void **library, char *path)
 {
     for (int i = 0; i < FILES && row->file[i]; i++) {
         const char *file = row->file[i];
@@ -168,7 +168,7 @@ static bool visit_files(const struct row *row, visit *visit, void **library, cha
     return false;
 }
 
-static const char *named_by_user(const struct row *row)
+static const char *named_by_user(const struct library_row *row)
 {
     const char *name = row->variable ? getenv(row->variable) : NULL;
     return name && *name ? name : NULL;
@@ -204,7 +204,7 @@ unroll_status library_open_file(const char *name, const char *path, const struct
 
 unroll_status library_open(enum library which, const struct symbol *symbols, size_t count, char *path)
 {
-    const struct row *row = &table[which];
+    const struct library_row *row = &table[which];
     const char *named = named_by_user(row);
     char found[LIBRARY_PATH], fix[256];
     void *library = NULL;
@@ -227,7 +227,7 @@ unroll_status library_open(enum library which, const struct symbol *symbols, siz
 
 bool library_find(enum library which, char path[LIBRARY_PATH])
 {
-    const struct row *row = &table[which];
+    const struct library_row *row = &table[which];
     const char *named = named_by_user(row);
     struct link_map *map;
     void *library = NULL;
@@ -244,7 +244,7 @@ bool library_find(enum library which, char path[LIBRARY_PATH])
 
 const char *library_fix(enum library which, char *text, size_t size)
 {
-    const struct row *row = &table[which];
+    const struct library_row *row = &table[which];
     snprintf(text, size, "%s%s%s%s%s%s%s", row->package ? "apt install " : "", row->package ? row->package : "",
              row->package && row->fix ? ", or " : "", row->fix ? row->fix : "", row->variable ? ", or " : "",
              row->variable ? row->variable : "", row->variable ? "=FILE in the environment" : "");

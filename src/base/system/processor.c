@@ -41,13 +41,13 @@ bool isa_parse(const char *name, enum isa *isa)
 
 #if defined(__x86_64__)
 /* A leaf of CPUID; zeros if the processor does not have it. */
-struct leaf {
+struct cpuid_leaf {
     unsigned a, b, c, d;
 };
 
-static struct leaf cpuid(unsigned number, unsigned part)
+static struct cpuid_leaf cpuid(unsigned number, unsigned part)
 {
-    struct leaf leaf = {0};
+    struct cpuid_leaf leaf = {0};
     __get_cpuid_count(number, part, &leaf.a, &leaf.b, &leaf.c, &leaf.d);
     return leaf;
 }

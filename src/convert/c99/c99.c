@@ -78,7 +78,8 @@ struct exported {
     struct integer_cost cost; /* steps 0: not calibrated */
 };
 
-static unroll_status make_integers(const struct unroll_model *model, const struct calibration *c, struct exported *e)
+static unroll_status make_integers(const struct unroll_model *model, const struct calibration_data *c,
+                                   struct exported *e)
 {
     TRY(program_new_integer(model, c, OPERAND_BITS, &e->program));
     TRY(integer_new(e->program, &e->reference));
@@ -140,12 +141,12 @@ static void print_source(const struct printer *p)
 
 /* ---- the files ------------------------------------------------------------------------- */
 
-struct text {
+struct c_text {
     char *at;
     size_t bytes;
 };
 
-static unroll_status print_to(struct printer *p, void (*print)(const struct printer *), struct text *text)
+static unroll_status print_to(struct printer *p, void (*print)(const struct printer *), struct c_text *text)
 {
     p->file = open_memstream(&text->at, &text->bytes);
     if (!p->file)
@@ -157,8 +158,8 @@ static unroll_status print_to(struct printer *p, void (*print)(const struct prin
 }
 
 /* Writes both files or neither: a source next to an older header would not compile. */
-static unroll_status write_both(const char *directory, const char *prefix, const struct text *header,
-                                const struct text *source)
+static unroll_status write_both(const char *directory, const char *prefix, const struct c_text *header,
+                                const struct c_text *source)
 {
     const struct piece header_piece = {header->at, header->bytes}, source_piece = {source->at, source->bytes};
     char header_path[PATH_MAX + LONGEST_PREFIX + 4], source_path[sizeof header_path];
@@ -228,7 +229,7 @@ static void report(const struct exported *exported, const unroll_export_config *
 static unroll_status print_both(const struct program *program, const char *prefix, const char *directory)
 {
     struct printer p = {.program = program, .prefix = prefix};
-    struct text header = {0}, source = {0};
+    struct c_text header = {0}, source = {0};
     for (size_t i = 0; prefix[i]; i++) p.upper[i] = (char)toupper((unsigned char)prefix[i]);
     p.room = allocate_zeroed(1, sizeof *p.room);
     unroll_status status =

@@ -150,7 +150,7 @@ static int64_t are_equal(int64_t a, int64_t b)
     return !is_symbol(known) && known < 0 ? 0 : SYMBOL_UNKNOWN;
 }
 
-static int64_t compute(char op, int64_t a, int64_t b)
+static int64_t compute_integer(char op, int64_t a, int64_t b)
 {
     if (op == '*' && (a == 1 || b == 1))
         return a == 1 ? b : a;
@@ -187,7 +187,7 @@ static unroll_status combine(struct onnx_import *im, char op)
         if (m->f)
             m->f[i] = compute_float(op, x->f[j], y->f[k]);
         else
-            m->i[i] = x->f ? x->f[j] == y->f[k] : compute(op, x->i[j], y->i[k]);
+            m->i[i] = x->f ? x->f[j] == y->f[k] : compute_integer(op, x->i[j], y->i[k]);
     }
     return onnx_set_constant(im, 0, m);
 }

@@ -17,7 +17,7 @@
  * unchanged. */
 enum { ANY, NEEDS, MOVES };
 
-static const struct row {
+static const struct operator_row {
     const char *op;
     onnx_operator *read;
     const char *attributes;
@@ -61,7 +61,7 @@ static const struct row {
                  {"Identity", onnx_pass, "", NEEDS},
                  {"Dropout", onnx_dropout, "ratio seed", NEEDS}};
 
-static const struct row *find_operator(const char *op)
+static const struct operator_row *find_operator(const char *op)
 {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (!strcmp(operators[i].op, op))
@@ -82,7 +82,7 @@ static bool is_listed(const char *list, const char *word)
 static unroll_status read_node(struct onnx_import *im)
 {
     const struct onnx_node *n = im->node;
-    const struct row *row = find_operator(n->op);
+    const struct operator_row *row = find_operator(n->op);
     if (*n->domain && strcmp(n->domain, "ai.onnx"))
         return refuse_node(im, "operators of the domain '%.60s' are not supported", n->domain);
     if (!row)
@@ -219,9 +219,10 @@ static unroll_status add_input(struct onnx_import *im, int index)
     v->symbolic.rank = info->rank;
     v->symbolic.is_integer = !onnx_is_float(info->type);
     for (int k = 0; k < info->rank; k++)
-        v->symbolic.axis[k] = (struct axis){.id = AXIS_OF_INPUT + index * ONNX_RANK + k, .size = info->dim[k].size};
+        v->symbolic.axis[k] =
+            (struct symbolic_axis){.id = AXIS_OF_INPUT + index * ONNX_RANK + k, .size = info->dim[k].size};
     TRY(onnx_new_pieces(im, &v->symbolic, 1, 1));
-    v->symbolic.piece[0] = (struct part){
+    v->symbolic.piece[0] = (struct onnx_part){
         .kind = PIECE_INPUT, .index = index, .row = -1, .width = info->rank ? info->dim[info->rank - 1].size : 1};
     return UNROLL_OK;
 }
@@ -407,7 +408,7 @@ unroll_status onnx_set_symbolic(struct onnx_import *im, int output, const struct
     return UNROLL_OK;
 }
 
-int64_t onnx_axis_size(const struct axis *a)
+int64_t onnx_axis_size(const struct symbolic_axis *a)
 {
     if (a->second)
         return a->size >= 0 && a->second_size >= 0 ? a->size * a->second_size : SYMBOL_UNKNOWN;

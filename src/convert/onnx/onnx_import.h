@@ -12,7 +12,7 @@
  * which of them are time and batch. */
 enum { AXIS_ONE, AXIS_FEATURE, AXIS_STACK, AXIS_OF_INPUT };
 
-struct axis {
+struct symbolic_axis {
     int id;
     int64_t size; /* -1: unknown */
     int second;   /* the next axis, merged into this one in row-major order; 0: none */
@@ -27,7 +27,7 @@ enum piece_kind {
 };
 
 /* A range along the feature axis that comes from one input, output or state. */
-struct part {
+struct onnx_part {
     enum piece_kind kind;
     int index, direction; /* input or layer; direction of a state */
     int row, axis;        /* row: entry of the first axis if that was split, else -1; axis: became features */
@@ -35,14 +35,14 @@ struct part {
 };
 
 /* Which steps of a sequence the value holds. */
-enum reading { ALL_STEPS, LAST_STEP, LAST_VALID };
+enum steps_read { ALL_STEPS, LAST_STEP, LAST_VALID };
 
 struct symbolic {
     int rank;
-    struct axis axis[ONNX_RANK];
-    int stacks, pieces; /* entries along AXIS_STACK (1 also without that axis), pieces in each */
-    struct part *piece; /* [stacks][pieces] */
-    enum reading reading;
+    struct symbolic_axis axis[ONNX_RANK];
+    int stacks, pieces;      /* entries along AXIS_STACK (1 also without that axis), pieces in each */
+    struct onnx_part *piece; /* [stacks][pieces] */
+    enum steps_read reading;
     bool is_integer;
 };
 
@@ -140,7 +140,7 @@ unroll_status onnx_set_fill(struct onnx_import *, int output, float fill);
 unroll_status onnx_new_pieces(struct onnx_import *, struct symbolic *, int stacks, int pieces);
 int onnx_axis(int64_t axis, int rank);                          /* negative ones count from the end; -1: out of range */
 int onnx_rank(const struct value *);                            /* of a constant or symbolic value */
-int64_t onnx_axis_size(const struct axis *);                    /* its size or symbol */
+int64_t onnx_axis_size(const struct symbolic_axis *);           /* its size or symbol */
 const char *onnx_axis_word(const struct onnx_import *, int id); /* "time", "the batch", ... */
 unroll_status onnx_set_symbolic(struct onnx_import *, int output, const struct symbolic *);
 

@@ -65,7 +65,7 @@ static unroll_status add_dense(struct onnx_import *im, struct symbolic *f, int a
     TRY(onnx_sources(im, f, inputs, l));
     f->axis[axis].size = outputs;
     TRY(onnx_new_pieces(im, f, 1, 1));
-    f->piece[0] = (struct part){.kind = PIECE_Y, .index = im->layers - 1, .row = -1, .width = outputs};
+    f->piece[0] = (struct onnx_part){.kind = PIECE_Y, .index = im->layers - 1, .row = -1, .width = outputs};
     *made = l;
     return UNROLL_OK;
 }
@@ -190,7 +190,7 @@ static unroll_status check_softmax(struct onnx_import *im, const struct symbolic
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
     for (int k = axis; k < (flattens ? f->rank : axis + 1); k++) {
-        const struct axis *a = &f->axis[k];
+        const struct symbolic_axis *a = &f->axis[k];
         if (a->id == AXIS_FEATURE)
             found = true;
         else if (!flattens || a->second || a->size != 1)

@@ -8,7 +8,7 @@
 /* ---- cutting --------------------------------------------------------------------------- */
 
 /* Finds the part that contains column `at`; *within is the offset in it. */
-static const struct part *part_at(const struct part *row, int64_t at, int64_t *within)
+static const struct onnx_part *part_at(const struct onnx_part *row, int64_t at, int64_t *within)
 {
     for (; at >= row->width; row++) at -= row->width;
     *within = at;
@@ -17,8 +17,8 @@ static const struct part *part_at(const struct part *row, int64_t at, int64_t *w
 
 /* Finds column `column` of entry s of a [stacks][count] result. If f is a stack already, column counts within entry s
  * of f; otherwise the entries follow one another. */
-static const struct part *cut_at(const struct symbolic *f, int stacks, int s, int64_t column, int64_t count,
-                                 int64_t *within)
+static const struct onnx_part *cut_at(const struct symbolic *f, int stacks, int s, int64_t column, int64_t count,
+                                      int64_t *within)
 {
     return f->stacks == stacks ? part_at(f->piece + s * f->pieces, column, within)
                                : part_at(f->piece, s * count + column, within);
@@ -50,7 +50,7 @@ unroll_status onnx_cut(struct onnx_import *im, struct symbolic *f, int stacks, i
     for (int64_t at = first; at < end; at += step, pieces++) {
         step = cut_width(f, stacks, at, count, end);
         for (int s = 0; s < stacks; s++) {
-            struct part *to = &cut.piece[s * cut.pieces + pieces];
+            struct onnx_part *to = &cut.piece[s * cut.pieces + pieces];
             *to = *cut_at(f, stacks, s, at, count, &within);
             if ((to->kind == PIECE_H || to->kind == PIECE_C) && to->width != step)
                 return refuse_node(im, "it takes a part of a state");
@@ -66,7 +66,7 @@ unroll_status onnx_cut(struct onnx_import *im, struct symbolic *f, int stacks, i
 
 static unroll_status copy_pieces(struct onnx_import *im, struct symbolic *f)
 {
-    const struct part *given = f->piece;
+    const struct onnx_part *given = f->piece;
     TRY(onnx_new_pieces(im, f, f->stacks, f->pieces));
     memcpy(f->piece, given, (size_t)f->stacks * (size_t)f->pieces * sizeof *given);
     return UNROLL_OK;
@@ -82,7 +82,7 @@ int onnx_feature_axis(const struct symbolic *f)
 
 unroll_status onnx_take_features(struct onnx_import *im, struct symbolic *f)
 {
-    struct axis *last = f->rank ? &f->axis[f->rank - 1] : NULL;
+    struct symbolic_axis *last = f->rank ? &f->axis[f->rank - 1] : NULL;
     if (!last || last->second || f->is_integer)
         return refuse_node(im, "its input has no feature axis at the end");
     if (last->id == AXIS_FEATURE)
@@ -94,7 +94,7 @@ unroll_status onnx_take_features(struct onnx_import *im, struct symbolic *f)
     TRY(copy_pieces(im, f));
     f->piece[0].axis = last->id;
     f->piece[0].width = last->id == AXIS_ONE ? 1 : last->size;
-    *last = (struct axis){.id = AXIS_FEATURE, .size = f->piece[0].width};
+    *last = (struct symbolic_axis){.id = AXIS_FEATURE, .size = f->piece[0].width};
     return UNROLL_OK;
 }
 
@@ -105,7 +105,7 @@ static unroll_status states_as_outputs(struct onnx_import *im, struct symbolic *
 {
     TRY(copy_pieces(im, f));
     for (int p = 0; p < f->pieces; p++) {
-        struct part *q = &f->piece[p];
+        struct onnx_part *q = &f->piece[p];
         if (q->kind == PIECE_C)
             return refuse_node(im, "it reads the last cell state; layers can read only outputs");
         if (q->kind != PIECE_H)
@@ -120,7 +120,8 @@ static unroll_status states_as_outputs(struct onnx_import *im, struct symbolic *
 }
 
 /* Returns the width of an input. If the graph does not specify it, what remains of `width`. */
-static int64_t input_width(const struct onnx_import *im, const struct symbolic *f, const struct part *q, int64_t width)
+static int64_t input_width(const struct onnx_import *im, const struct symbolic *f, const struct onnx_part *q,
+                           int64_t width)
 {
     const struct onnx_value_info *info = &im->file->input[q->index];
     if (im->tokens)
@@ -133,7 +134,7 @@ static int64_t input_width(const struct onnx_import *im, const struct symbolic *
 }
 
 /* Reads a part of an input of the graph, which must be the network's only input. */
-static unroll_status take_input(struct onnx_import *im, const struct part *q, int64_t width)
+static unroll_status take_input(struct onnx_import *im, const struct onnx_part *q, int64_t width)
 {
     if (q->row >= 0 || (im->sequence >= 0 && im->sequence != q->index))
         return refuse_node(im, "a network has one input; '%.60s' is a second one, or a part of it",
@@ -155,9 +156,9 @@ struct sources {
     int64_t width[UNROLL_SOURCES_MAX], all;
 };
 
-static int source_of(const struct part *q) { return q->kind == PIECE_INPUT ? -1 : q->index; }
+static int source_of(const struct onnx_part *q) { return q->kind == PIECE_INPUT ? -1 : q->index; }
 
-static unroll_status add_source(struct onnx_import *im, struct sources *s, const struct part *q, int64_t width)
+static unroll_status add_source(struct onnx_import *im, struct sources *s, const struct onnx_part *q, int64_t width)
 {
     for (int k = 0; k < s->count; k++)
         if (s->source[k] == source_of(q))
@@ -174,7 +175,7 @@ static unroll_status find_sources(struct onnx_import *im, struct symbolic *f, in
 {
     int64_t sum = 0;
     for (int p = 0; p < f->pieces; p++) {
-        struct part *q = &f->piece[p];
+        struct onnx_part *q = &f->piece[p];
         const bool is_input = q->kind == PIECE_INPUT;
         int64_t whole = is_input ? input_width(im, f, q, width) : onnx_layer_width(&im->layer[q->index]);
         q->width = q->width < 0 ? whole : q->width;

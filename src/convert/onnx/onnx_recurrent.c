@@ -197,7 +197,7 @@ static bool are_all_steps(const struct value *v, int64_t steps)
     return all;
 }
 
-static unroll_status take_lengths(struct onnx_import *im, const struct axis *time)
+static unroll_status take_lengths(struct onnx_import *im, const struct symbolic_axis *time)
 {
     struct value *v = onnx_input(im, LENGTHS);
     im->recurrent++;
@@ -235,7 +235,7 @@ static int axis_of_input(const struct symbolic *f, int k)
 }
 
 /* True if a part is an input of the graph, or a row of one, with all its `hidden` units. */
-static bool is_whole_input(const struct onnx_import *im, const struct part *q, int features, int64_t hidden)
+static bool is_whole_input(const struct onnx_import *im, const struct onnx_part *q, int features, int64_t hidden)
 {
     if (q->kind != PIECE_INPUT || q->first)
         return false;
@@ -276,7 +276,7 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
     const int batch = axis_of_input(f, 1 - axis), features = axis_of_input(f, 2);
     TRY(check_state_axes(im, f->piece[0].index, batch, features));
     for (int d = 0; d < r->directions; d++) {
-        const struct part *q = &f->piece[opened ? d : 0];
+        const struct onnx_part *q = &f->piece[opened ? d : 0];
         if (!is_whole_input(im, q, features, r->hidden))
             return refuse_node(im, "its first state '%.60s' is neither an input of the graph nor whole entries of one",
                                v->name);
@@ -301,9 +301,9 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
                           enum piece_kind kind, const int layer[2])
 {
     struct symbolic f = {.rank = kind == PIECE_Y ? 4 : 3};
-    const struct axis stack = {.id = AXIS_STACK, .size = r->directions},
-                      features = {.id = AXIS_FEATURE, .size = r->hidden};
-    const struct axis *time = &x->axis[r->batch_first], *batch = &x->axis[!r->batch_first];
+    const struct symbolic_axis stack = {.id = AXIS_STACK, .size = r->directions},
+                               features = {.id = AXIS_FEATURE, .size = r->hidden};
+    const struct symbolic_axis *time = &x->axis[r->batch_first], *batch = &x->axis[!r->batch_first];
     int n = 0;
     if (r->batch_first)
         f.axis[n++] = *batch;
@@ -318,12 +318,12 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
     TRY(onnx_new_pieces(im, &f, r->directions, 1));
     bool one_layer = layer[0] == layer[1];
     for (int d = 0; d < r->directions; d++)
-        f.piece[d] = (struct part){.kind = kind,
-                                   .index = layer[d],
-                                   .direction = r->first_direction + d,
-                                   .row = -1,
-                                   .first = kind == PIECE_Y && one_layer ? d * r->hidden : 0,
-                                   .width = r->hidden};
+        f.piece[d] = (struct onnx_part){.kind = kind,
+                                        .index = layer[d],
+                                        .direction = r->first_direction + d,
+                                        .row = -1,
+                                        .first = kind == PIECE_Y && one_layer ? d * r->hidden : 0,
+                                        .width = r->hidden};
     struct value *v = onnx_output(im, output);
     v->kind = VALUE_SYMBOLIC;
     v->symbolic = f;

@@ -7,12 +7,12 @@
 #include "convert/file_table.h"
 
 struct matching {
-    const struct axis *axis; /* of the value */
+    const struct symbolic_axis *axis; /* of the value */
     int axes;
     const int64_t *target; /* new shape: sizes, symbols, -1 */
     int targets;
     int stacks; /* of the value */
-    struct axis made[ONNX_RANK];
+    struct symbolic_axis made[ONNX_RANK];
     bool merges_stack;
     bool drops_features; /* a feature axis of size 1 may be dropped */
     bool baked;          /* numbers may stand for an unknown number of steps of the axis `time` */
@@ -20,7 +20,7 @@ struct matching {
     int64_t split;       /* number of parts that the features are split into; 0: not split */
 };
 
-static bool fits(const struct matching *m, int64_t target, const struct axis *a)
+static bool fits(const struct matching *m, int64_t target, const struct symbolic_axis *a)
 {
     int64_t size = onnx_axis_size(a);
     if (target == -1 || (target == SYMBOL_UNKNOWN && (m->open == 1 || a->second)) ||
@@ -34,7 +34,7 @@ static bool match(struct matching *m, int from, int to);
 /* Keeps axis `from` or, if its size is 1, drops it. */
 static bool match_one(struct matching *m, int from, int to)
 {
-    const struct axis *a = &m->axis[from];
+    const struct symbolic_axis *a = &m->axis[from];
     if (to < m->targets && fits(m, m->target[to], a) && match(m, from + 1, to + 1)) {
         m->made[to] = *a;
         return true;
@@ -48,13 +48,13 @@ static bool match_merged(struct matching *m, int from, int to)
 {
     if (from + 1 >= m->axes || to >= m->targets)
         return false;
-    const struct axis *a = &m->axis[from], *b = &m->axis[from + 1];
+    const struct symbolic_axis *a = &m->axis[from], *b = &m->axis[from + 1];
     bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE, rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
     if ((!stacks && !rows) || a->second || b->second)
         return false;
-    struct axis both = {.id = a->id, .size = a->size, .second = b->id, .second_size = b->size};
+    struct symbolic_axis both = {.id = a->id, .size = a->size, .second = b->id, .second_size = b->size};
     if (stacks)
-        both = (struct axis){.id = AXIS_FEATURE, .size = a->size * b->size};
+        both = (struct symbolic_axis){.id = AXIS_FEATURE, .size = a->size * b->size};
     if (!fits(m, m->target[to], &both) || !match(m, from + 2, to + 1))
         return false;
     m->made[to] = both;
@@ -65,16 +65,16 @@ static bool match_merged(struct matching *m, int from, int to)
 /* Splits an axis: the reverse of match_merged. */
 static bool match_split(struct matching *m, int from, int to)
 {
-    const struct axis *a = &m->axis[from];
+    const struct symbolic_axis *a = &m->axis[from];
     if (to + 1 >= m->targets)
         return false;
-    struct axis first = {.id = a->id, .size = a->size}, rest = {.id = a->second, .size = a->second_size};
+    struct symbolic_axis first = {.id = a->id, .size = a->size}, rest = {.id = a->second, .size = a->second_size};
     int64_t parts = m->target[to];
     if (a->id == AXIS_FEATURE) {
         if (parts < 2 || parts > 4096 || m->stacks != 1 || a->size % parts)
             return false;
-        first = (struct axis){.id = AXIS_STACK, .size = parts};
-        rest = (struct axis){.id = AXIS_FEATURE, .size = a->size / parts};
+        first = (struct symbolic_axis){.id = AXIS_STACK, .size = parts};
+        rest = (struct symbolic_axis){.id = AXIS_FEATURE, .size = a->size / parts};
     } else if (!a->second) {
         return false;
     }
@@ -95,7 +95,7 @@ static bool match(struct matching *m, int from, int to)
         return true;
     if (to == m->targets || m->target[to] != 1 || !match(m, from, to + 1))
         return false;
-    m->made[to] = (struct axis){.id = AXIS_ONE, .size = 1};
+    m->made[to] = (struct symbolic_axis){.id = AXIS_ONE, .size = 1};
     return true;
 }
 
@@ -115,7 +115,7 @@ static unroll_status count_pieces(struct onnx_import *im, struct symbolic *f, co
 /* Finds the first assignment that fits. Dropping feature axes of size 1, and accepting step counts that PyTorch copied
  * from its example into the shape, are tried last. */
 static bool find_match(const struct onnx_import *im, const struct symbolic *f, const int64_t *target, int targets,
-                       struct axis *kept, struct matching *m)
+                       struct symbolic_axis *kept, struct matching *m)
 {
     int axes = 0, open = 0;
     for (int k = 0; k < f->rank; k++)
@@ -143,7 +143,7 @@ static unroll_status reshape_symbolic(struct onnx_import *im, const struct symbo
                                       int targets)
 {
     struct symbolic f = *from;
-    struct axis kept[ONNX_RANK];
+    struct symbolic_axis kept[ONNX_RANK];
     struct matching m;
     int64_t filled[ONNX_RANK];
     if (targets > ONNX_RANK)

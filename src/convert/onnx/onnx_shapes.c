@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static bool same_axis(const struct axis *a, const struct axis *b) { return a->id == b->id && a->second == b->second; }
+static bool same_axis(const struct symbolic_axis *a, const struct symbolic_axis *b)
+{
+    return a->id == b->id && a->second == b->second;
+}
 
 unroll_status onnx_pass(struct onnx_import *im)
 {
@@ -109,7 +112,7 @@ unroll_status onnx_transpose(struct onnx_import *im)
 
 static bool may_vanish(const struct symbolic *f, int k)
 {
-    const struct axis *a = &f->axis[k];
+    const struct symbolic_axis *a = &f->axis[k];
     return !a->second && (a->size == 1 || a->id == AXIS_ONE);
 }
 
@@ -177,7 +180,7 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
     for (int k = 0; k < rank; k++) {
         bool is_new = made >> k & 1;
         dim[k] = is_new || from->kind == VALUE_SYMBOLIC ? 1 : from->constant->dim[next];
-        f.axis[k] = is_new ? (struct axis){.id = AXIS_ONE, .size = 1} : from->symbolic.axis[next];
+        f.axis[k] = is_new ? (struct symbolic_axis){.id = AXIS_ONE, .size = 1} : from->symbolic.axis[next];
         next += !is_new;
     }
     f.rank = rank;
@@ -190,7 +193,7 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
 /* Splits the first axis of a state that is an input of the graph into numbered entries. */
 static unroll_status open_rows(struct onnx_import *im, struct symbolic *f)
 {
-    const struct part whole = f->piece[0];
+    const struct onnx_part whole = f->piece[0];
     int64_t size = f->axis[0].size;
     if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 ||
         f->is_integer || f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT ||
@@ -202,7 +205,7 @@ static unroll_status open_rows(struct onnx_import *im, struct symbolic *f)
         f->piece[s] = whole;
         f->piece[s].row = s;
     }
-    f->axis[0] = (struct axis){.id = AXIS_STACK, .size = size};
+    f->axis[0] = (struct symbolic_axis){.id = AXIS_STACK, .size = size};
     return UNROLL_OK;
 }
 
@@ -222,7 +225,7 @@ static unroll_status take_columns(struct onnx_import *im, struct symbolic *f, in
     return onnx_cut(im, f, f->stacks, first, count);
 }
 
-static bool is_time(const struct onnx_import *im, const struct axis *a)
+static bool is_time(const struct onnx_import *im, const struct symbolic_axis *a)
 {
     return im->bound && a->id == im->time && a->id != AXIS_ONE && !a->second;
 }
@@ -231,7 +234,7 @@ static bool is_time(const struct onnx_import *im, const struct axis *a)
  * supported. */
 static unroll_status take_part(struct onnx_import *im, struct symbolic *f, int axis, int64_t first, int64_t count)
 {
-    struct axis *a = &f->axis[axis];
+    struct symbolic_axis *a = &f->axis[axis];
     const int64_t size = a->second ? -1 : a->size, from = first < 0 && size >= 0 ? first + size : first;
     if (size >= 0 && (count < 1 || from < 0 || count > size - from))
         return refuse_node(im, count < 1 ? "it takes zero entries of axis %d" : "it takes entries outside axis %d",
@@ -242,7 +245,7 @@ static unroll_status take_part(struct onnx_import *im, struct symbolic *f, int a
         if (count != 1 || (size < 0 ? from != -1 : from != size - 1) || f->reading != ALL_STEPS)
             return refuse_node(im, "it takes some of the steps; only the last one or all are supported");
         f->reading = LAST_STEP;
-        *a = (struct axis){.id = AXIS_ONE, .size = 1};
+        *a = (struct symbolic_axis){.id = AXIS_ONE, .size = 1};
         return UNROLL_OK;
     }
     if (a->id >= AXIS_OF_INPUT && axis == 0)
@@ -357,7 +360,7 @@ static unroll_status read_symbols(struct onnx_import *im, const struct symbolic 
     struct symbolic f = *from;
     im->tokens = true;
     im->input = symbols;
-    f.axis[f.rank++] = (struct axis){.id = AXIS_FEATURE, .size = width};
+    f.axis[f.rank++] = (struct symbolic_axis){.id = AXIS_FEATURE, .size = width};
     f.is_integer = false;
     TRY(onnx_new_pieces(im, &f, 1, 1));
     f.piece[0] = from->piece[0];
@@ -478,8 +481,8 @@ static unroll_status prepare_join(struct onnx_import *im, struct symbolic *f, in
     if (f->axis[axis].id == AXIS_ONE && f->stacks == 1) {
         for (int k = 0; k < f->rank; k++) /* a value has at most one stack axis */
             if (f->axis[k].id == AXIS_STACK)
-                f->axis[k] = (struct axis){.id = AXIS_ONE, .size = 1};
-        f->axis[axis] = (struct axis){.id = AXIS_STACK, .size = 1};
+                f->axis[k] = (struct symbolic_axis){.id = AXIS_ONE, .size = 1};
+        f->axis[axis] = (struct symbolic_axis){.id = AXIS_STACK, .size = 1};
     }
     if (f->axis[axis].id != AXIS_FEATURE && f->axis[axis].id != AXIS_STACK)
         return refuse_node(im, "it concatenates along time or the batch");

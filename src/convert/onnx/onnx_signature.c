@@ -25,7 +25,7 @@ static bool is_one_layer(const struct onnx_import *im, const struct symbolic *f)
 {
     int64_t at = 0;
     for (int p = 0; p < f->stacks * f->pieces; p++) {
-        const struct part *q = &f->piece[p];
+        const struct onnx_part *q = &f->piece[p];
         if (q->kind != PIECE_Y || q->index != f->piece[0].index || q->first != at)
             return false;
         at += q->width;
@@ -199,7 +199,7 @@ static const char *axis_name(const struct onnx_import *im, int id)
 static unroll_status sign_output(struct onnx_import *im, const char *name)
 {
     const struct symbolic *f = &onnx_value(im, name)->symbolic;
-    const struct part *q = f->piece;
+    const struct onnx_part *q = f->piece;
     char array[ENTRY] = "", axes[ENTRY] = "";
     if (q->kind == PIECE_Y) {
         model_array(im->model, q->index, array);
@@ -208,7 +208,7 @@ static unroll_status sign_output(struct onnx_import *im, const char *name)
     for (int p = 0; q->kind != PIECE_Y && p < f->stacks * f->pieces; p++)
         append_plane(im, array, q[p].kind == PIECE_H ? "hn" : "cn", q[p].index, q[p].direction);
     for (int k = 0; k < f->rank; k++) {
-        const struct axis *a = &f->axis[k];
+        const struct symbolic_axis *a = &f->axis[k];
         const char *gap = k ? " " : "";
         if (a->id == AXIS_ONE || a->id == AXIS_STACK)
             append(axes, "%s%lld", gap, (long long)a->size);

@@ -24,7 +24,7 @@ static const struct number_type {
     {ONNX_BOOL, "bool", 1, false}};
 
 /* State of parsing a tensor: where its values are stored. */
-struct reading {
+struct tensor_reading {
     struct onnx_tensor *tensor;
     const struct number_type *type;
     const uint8_t *raw; /* raw_data, or bytes of an external file */
@@ -58,7 +58,7 @@ static int64_t integer_from(int type, uint64_t bits)
     }
 }
 
-static void set_number(const struct reading *g, size_t index, uint64_t bits)
+static void set_number(const struct tensor_reading *g, size_t index, uint64_t bits)
 {
     if (g->type->is_float)
         g->tensor->f[index] = float_from(g->type->type, bits);
@@ -68,7 +68,8 @@ static void set_number(const struct reading *g, size_t index, uint64_t bits)
 
 /* ---- values in typed fields ------------------------------------------------------------ */
 
-static unroll_status add_number(const struct reading *g, const struct pb_reader *r, uint64_t bits, size_t *filled)
+static unroll_status add_number(const struct tensor_reading *g, const struct pb_reader *r, uint64_t bits,
+                                size_t *filled)
 {
     if (*filled == g->tensor->count)
         return fail(UNROLL_DATA, "%s: tensor '%.80s' has more values than its shape; fix: " EXPORT_AGAIN, r->where,
@@ -91,7 +92,7 @@ static uint32_t typed_field(int type)
 }
 
 /* Reads the values of a packed field. */
-static unroll_status read_packed(const struct reading *g, const struct pb_reader *r, const struct pb_field *f,
+static unroll_status read_packed(const struct tensor_reading *g, const struct pb_reader *r, const struct pb_field *f,
                                  size_t *filled)
 {
     struct pb_reader inside = pb_inside(r, f);
@@ -112,7 +113,7 @@ static unroll_status read_packed(const struct reading *g, const struct pb_reader
     return UNROLL_OK;
 }
 
-static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r)
+static unroll_status fill_from_typed(const struct tensor_reading *g, struct pb_reader r)
 {
     struct pb_field f;
     size_t filled = 0;
@@ -128,7 +129,7 @@ static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r
 
 /* ---- values as bytes ------------------------------------------------------------------- */
 
-static unroll_status fill_from_raw(const struct reading *g, const struct pb_reader *r)
+static unroll_status fill_from_raw(const struct tensor_reading *g, const struct pb_reader *r)
 {
     if (g->raw_bytes != g->tensor->count * g->type->bytes)
         return fail(UNROLL_DATA,
@@ -140,7 +141,7 @@ static unroll_status fill_from_raw(const struct reading *g, const struct pb_read
 }
 
 /* Reads a key and a value of external_data. */
-static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct reading *g)
+static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct tensor_reading *g)
 {
     struct pb_field f;
     const char *text[2] = {"", ""};
@@ -162,7 +163,7 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
 
 /* Reads an external file, which must be in the model's folder: other paths are refused. It is kept, because most
  * tensors share one file. */
-static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r, struct reading *g)
+static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r, struct tensor_reading *g)
 {
     char path[PATH_MAX];
     const char *name = g->location ? g->location : "", *slash = strrchr(o->path, '/');
@@ -188,7 +189,7 @@ static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r
     return UNROLL_OK;
 }
 
-static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r, struct reading *g)
+static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r, struct tensor_reading *g)
 {
     TRY(read_outside(o, r, g));
     uint64_t needed = g->tensor->count * g->type->bytes;
@@ -225,7 +226,7 @@ static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *
 
 /* Reads one field of a tensor. */
 static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
-                                struct reading *g)
+                                struct tensor_reading *g)
 {
     switch (f->number) {
     case 1: return add_dims(r, f, g->tensor);
@@ -247,7 +248,7 @@ static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, 
     }
 }
 
-static unroll_status find_type(const struct pb_reader *r, struct reading *g)
+static unroll_status find_type(const struct pb_reader *r, struct tensor_reading *g)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].type == g->tensor->type)
@@ -262,7 +263,7 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
 }
 
 /* Checks that there are enough bytes for all values before memory is allocated. */
-static unroll_status count_numbers(const struct pb_reader *r, struct reading *g, size_t bytes)
+static unroll_status count_numbers(const struct pb_reader *r, struct tensor_reading *g, size_t bytes)
 {
     struct onnx_tensor *t = g->tensor;
     if (!onnx_count(t->rank, t->dim, &t->count))
@@ -274,7 +275,7 @@ static unroll_status count_numbers(const struct pb_reader *r, struct reading *g,
 }
 
 /* Allocates and fills in the values. */
-static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct reading *g)
+static unroll_status fill_tensor(struct onnx_file *o, struct pb_reader r, struct tensor_reading *g)
 {
     struct onnx_tensor *t = g->tensor;
     if (g->is_external)
@@ -294,7 +295,7 @@ static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct readin
 
 unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct onnx_tensor *t)
 {
-    struct reading g = {.tensor = t};
+    struct tensor_reading g = {.tensor = t};
     struct pb_reader all = r;
     struct pb_field f;
     t->name = "";
@@ -302,7 +303,7 @@ unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct o
     TRY(r.status);
     TRY(find_type(&all, &g));
     TRY(count_numbers(&all, &g, (size_t)(all.end - all.at)));
-    return fill(o, all, &g);
+    return fill_tensor(o, all, &g);
 }
 
 unroll_status onnx_parse_tensor(struct onnx_file *o, const void *bytes, size_t size, struct onnx_tensor *t)

@@ -160,7 +160,7 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
                       t->name, k);
 }
 
-static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
+static unroll_status fill_weights(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
 {
     unroll_parameter p = {.size = sizeof p};
     for (int i = 0; i < m->parameters; i++) {
@@ -195,7 +195,7 @@ static unroll_status import_modules(const struct tensor_set *set, const unroll_i
     if (tied)
         report_import(config, "%s: the weight of '%s', tied", all->module[2].name, all->module[0].name);
     TRY(new_model(all, tied, &made));
-    unroll_status status = fill(set, all, made);
+    unroll_status status = fill_weights(set, all, made);
     if (status != UNROLL_OK) {
         unroll_model_free(made);
         return status;

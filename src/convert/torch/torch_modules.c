@@ -11,13 +11,13 @@
 
 /* ---- names of tensors ------------------------------------------------------------------ */
 
-enum role { WEIGHT_IH, WEIGHT_HH, BIAS_IH, BIAS_HH, WEIGHT_HR, WEIGHT, BIAS, ROLES };
+enum tensor_role { WEIGHT_IH, WEIGHT_HH, BIAS_IH, BIAS_HH, WEIGHT_HR, WEIGHT, BIAS, ROLES };
 
 static const char *const role_name[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l",
                                         "weight_hr_l", "weight",      "bias"};
 
 struct leaf {
-    enum role role;
+    enum tensor_role role;
     int level, reverse;
 };
 
@@ -37,7 +37,7 @@ static bool parse_leaf(const char *text, struct leaf *leaf)
 {
     for (int role = 0; role < ROLES; role++) {
         size_t length = strlen(role_name[role]);
-        *leaf = (struct leaf){.role = (enum role)role};
+        *leaf = (struct leaf){.role = (enum tensor_role)role};
         if (role >= WEIGHT ? !strcmp(text, role_name[role])
                            : !strncmp(text, role_name[role], length) && parse_level(text + length, leaf))
             return true;
@@ -45,7 +45,7 @@ static bool parse_leaf(const char *text, struct leaf *leaf)
     return false;
 }
 
-static void name_tensor(const struct torch_module *m, enum role role, int level, int reverse, char name[256])
+static void name_tensor(const struct torch_module *m, enum tensor_role role, int level, int reverse, char name[256])
 {
     if (role >= WEIGHT)
         snprintf(name, 256, "%s%s", m->base, role_name[role]);
@@ -112,7 +112,7 @@ static unroll_status collect(const struct tensor_view *t, size_t prefix, struct 
 enum { WIDEST = 1 << 23 };
 
 /* Finds a required tensor and checks its type and sizes. */
-static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum role role, int level,
+static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum tensor_role role, int level,
                           int reverse, const struct tensor_view **found)
 {
     char name[256], shape[SHAPE_TEXT];
@@ -161,7 +161,7 @@ static unroll_status check_level(const struct tensor_set *set, const struct torc
     leaf.role = WEIGHT_HH;
     TRY(need_shape(set, m, &leaf, rows, width));
     for (int role = BIAS_IH; role <= BIAS_HH && m->bias; role++) {
-        leaf.role = (enum role)role;
+        leaf.role = (enum tensor_role)role;
         TRY(need_shape(set, m, &leaf, rows, 0));
     }
     leaf.role = WEIGHT_HR;

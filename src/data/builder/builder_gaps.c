@@ -165,7 +165,7 @@ static void move_sequences(struct builder *b, const struct gaps *gaps)
 }
 
 /* Fills the gaps of all columns and adds a note. */
-static unroll_status fill(struct builder *b, const struct gaps *gaps)
+static unroll_status fill_gaps(struct builder *b, const struct gaps *gaps)
 {
     char text[TIME_TEXT];
     unroll_status status = UNROLL_OK;
@@ -212,5 +212,5 @@ unroll_status builder_fill_gaps(struct builder *b)
             "%zu steps are missing between the times; parsed data in a file are not filled; UNROLL_CACHE=off reads "
             "them into memory",
             gaps.missing);
-    return fill(b, &gaps);
+    return fill_gaps(b, &gaps);
 }

@@ -34,7 +34,7 @@ bool draft_more_kept(struct builder *b, struct draft *draft)
     return true;
 }
 
-void draft_keep_as(struct builder *b, struct draft *draft, enum kept kept)
+void draft_keep_as(struct builder *b, struct draft *draft, enum kept_as kept)
 {
     const size_t missing = draft->kept_count;
     if (!draft->keeps || draft->kept_as == kept)

@@ -139,7 +139,7 @@ static unroll_status move(struct builder *b, struct draft *draft, const size_t *
     return UNROLL_OK;
 }
 
-static unroll_status put(struct builder *b, size_t *order, size_t *next)
+static unroll_status put_rows(struct builder *b, size_t *order, size_t *next)
 {
     bool moved, sorted;
     find_order(b, order, next, &moved, &sorted);
@@ -166,7 +166,7 @@ unroll_status builder_put_in_order(struct builder *b)
     TRY(ALLOCATE(order, b->steps, "to sort %zu rows", b->steps));
     unroll_status status = ALLOCATE(next, groups, "for %zu groups", groups);
     if (status == UNROLL_OK) {
-        status = put(b, order, next);
+        status = put_rows(b, order, next);
         release(next);
     }
     release(order);

@@ -16,7 +16,7 @@ enum { NAME_SHOWN = 120, CATEGORIES_MAX = 1 << 24, WORDS_MAX = 10000 };
 static unroll_status check_tokens(const struct draft *draft)
 {
     const struct schema_column *given = draft->given;
-    const struct pieces *pieces = &pieces_of_kind[given->kind];
+    const struct word_pieces *pieces = &pieces_of_kind[given->kind];
     for (int i = 0; i < given->vocabulary_size; i++) {
         const unsigned char *at = (const unsigned char *)given->vocabulary[i];
         size_t size = strlen(given->vocabulary[i]);
@@ -273,7 +273,7 @@ static size_t entry_bytes(const struct draft *draft)
 }
 
 /* All arrays, their owners and sizes; the first is `begin`. */
-struct arrays {
+struct flat_arrays {
     struct draft **draft; /* [count], NULL for `begin` */
     bool *begins;         /* [count] it is the `begin` of an unaligned column */
     size_t *bytes, all, strings;
@@ -281,7 +281,7 @@ struct arrays {
     int count;
 };
 
-static void release_arrays(struct arrays *a)
+static void release_arrays(struct flat_arrays *a)
 {
     release(a->draft);
     release(a->begins);
@@ -289,14 +289,14 @@ static void release_arrays(struct arrays *a)
     release(a->array);
 }
 
-static void list_array(struct arrays *a, struct draft *draft, size_t entries, size_t each)
+static void list_array(struct flat_arrays *a, struct draft *draft, size_t entries, size_t each)
 {
     a->draft[a->count] = draft;
     a->bytes[a->count++] = entries * each;
     a->all += entries * each;
 }
 
-static void list_arrays(struct builder *b, struct arrays *a)
+static void list_arrays(struct builder *b, struct flat_arrays *a)
 {
     size_t sequences = b->sequences;
     if (b->layout == ROWS_ARE_STEPS && !b->sequences_ended)
@@ -317,7 +317,7 @@ static void list_arrays(struct builder *b, struct arrays *a)
 }
 
 /* Allocates the arrays in memory, or in the cache if they are large. */
-static unroll_status allocate_arrays(struct builder *b, struct arrays *a)
+static unroll_status allocate_arrays(struct builder *b, struct flat_arrays *a)
 {
     b->cached = cache_wants(b->cache, a->all);
     if (b->cached) {
@@ -356,7 +356,7 @@ static unroll_status allocate_arrays(struct builder *b, struct arrays *a)
 /* Ends the vocabularies and allocates the arrays for the last run. */
 static unroll_status begin_filling(struct builder *b)
 {
-    struct arrays a = {0};
+    struct flat_arrays a = {0};
     int columns = 0;
     TRY(builder_size_derived(b));
     for (int i = 0; i < b->drafts; i++) {

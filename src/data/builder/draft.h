@@ -9,13 +9,13 @@
 #include "data/words.h"
 
 /* FIND: the meaning of the columns; COUNT: the tokens of columns found to be texts; FILL: the arrays. */
-enum run { RUN_FIND, RUN_COUNT, RUN_FILL };
+enum builder_run { RUN_FIND, RUN_COUNT, RUN_FILL };
 
 /* The user's choice for a column. */
 enum wish { WISH_NONE, WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE };
 
 /* The cells of the first run that are kept: numbers, times whose form no other cell decides, or ids of strings. */
-enum kept { KEPT_NUMBERS, KEPT_TIMES, KEPT_IDS };
+enum kept_as { KEPT_NUMBERS, KEPT_TIMES, KEPT_IDS };
 
 enum { TIME_WRITTEN = TIME_QUARTER + 1 }; /* forms of times that are not numbers */
 
@@ -45,7 +45,7 @@ struct survey {
 };
 
 /* The place in a text where its next token begins. */
-struct place {
+struct token_place {
     size_t bytes, lines, characters; /* before it: of all, and of its line */
 };
 
@@ -71,11 +71,11 @@ struct draft {
     size_t strangers;                                   /* cells that are not in the schema's vocabulary */
     unsigned char *pending;                             /* of a text: bytes that are not cut yet */
     size_t pending_size, pending_room, pending_checked; /* checked: is UTF-8 */
-    struct place place;
+    struct token_place place;
     unsigned char head[128]; /* the first bytes of the text, for messages about its type */
     /* The first run's values, so that the last need not read them again: one for each row so far. */
     bool keeps;
-    enum kept kept_as;
+    enum kept_as kept_as;
     void *kept; /* floats, doubles or int32_t */
     size_t kept_count, kept_room;
     void *array; /* that is filled, `filled` entries so far */
@@ -95,7 +95,7 @@ struct builder {
     int drafts, drafts_room, next_column;
     struct vocabulary *names;       /* of the drafts, in their order */
     struct vocabulary *given_names; /* of the schema's columns; NULL: no schema */
-    enum run run;
+    enum builder_run run;
     enum row_layout layout;
     size_t kept_bytes;
     bool filled;                   /* all columns kept their numbers: the last run is not needed */
@@ -194,7 +194,7 @@ unroll_status builder_fill_countdown(struct builder *builder); /* of steps in th
 bool draft_more_kept(struct builder *builder, struct draft *draft);
 void draft_drop_kept(struct builder *builder, struct draft *draft);
 /* Chooses what is kept of a column whose cells so far are missing. */
-void draft_keep_as(struct builder *builder, struct draft *draft, enum kept kept);
+void draft_keep_as(struct builder *builder, struct draft *draft, enum kept_as kept);
 /* Chooses the columns whose kept values are used, and sets builder->filled: no column needs another run. */
 void builder_choose_kept(struct builder *builder);
 /* Sorts the vocabulary and replaces the kept ids. */

@@ -8,7 +8,7 @@
 #include "data/builder/builder.h"
 #include "data/readers/reader_table.h"
 
-struct cursor {
+struct arff_cursor {
     const char *at, *end;
 };
 
@@ -21,12 +21,12 @@ struct word {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static void skip_blanks(struct cursor *c)
+static void skip_blanks(struct arff_cursor *c)
 {
     while (c->at < c->end && is_blank(*c->at)) c->at++;
 }
 
-static bool skip_keyword(struct cursor *c, const char *keyword)
+static bool skip_keyword(struct arff_cursor *c, const char *keyword)
 {
     const size_t length = strlen(keyword);
     if ((size_t)(c->end - c->at) < length || strncasecmp(c->at, keyword, length) != 0)
@@ -40,20 +40,20 @@ static bool skip_keyword(struct cursor *c, const char *keyword)
 
 static bool is_arff(const char *path, const char *head, size_t bytes)
 {
-    struct cursor c = {head, head + bytes};
+    struct arff_cursor c = {head, head + bytes};
     while (c.at < c.end && (is_blank(*c.at) || *c.at == '\r' || *c.at == '\n' || *c.at == '%'))
         if (*c.at++ == '%')
             while (c.at < c.end && *c.at != '\n') c.at++;
     return path_ends_with(path, ".arff") || skip_keyword(&c, "@relation");
 }
 
-static unroll_status refuse(struct input *in, const char *why, const char *fix)
+static unroll_status refuse_arff(struct input *in, const char *why, const char *fix)
 {
     return fail(UNROLL_DATA, "'%s', line %lld: %s; fix: %s", input_name(in), (long long)input_lines(in), why, fix);
 }
 
 /* Reads a word or quoted string; stop: characters that end a word without quotes. */
-static unroll_status read_word(struct input *in, struct cursor *c, const char *stop, struct word *w)
+static unroll_status read_word(struct input *in, struct arff_cursor *c, const char *stop, struct word *w)
 {
     const size_t left = (size_t)(c->end - c->at) + 1;
     if (left > w->room && !enlarge(&w->text, 0, w->room = 2 * left))
@@ -68,7 +68,7 @@ static unroll_status read_word(struct input *in, struct cursor *c, const char *s
         w->text[w->length++] = *c->at;
     }
     if (quote && c->at == c->end)
-        return refuse(in, "a quote is not closed", "close it, or write a backslash before it");
+        return refuse_arff(in, "a quote is not closed", "close it, or write a backslash before it");
     c->at += w->quoted;
     while (!quote && w->length && is_blank(w->text[w->length - 1])) w->length--;
     skip_blanks(c);
@@ -84,22 +84,23 @@ struct header {
 };
 
 /* Reads an @attribute line and declares its column. */
-static unroll_status read_attribute(struct header *h, struct input *in, struct builder *b, struct cursor c, int index)
+static unroll_status read_attribute(struct header *h, struct input *in, struct builder *b, struct arff_cursor c,
+                                    int index)
 {
     char name[COLUMN_NAME];
     int column;
     TRY(read_word(in, &c, " \t", &h->word));
     if (h->word.length == 0 || h->word.length >= sizeof name)
-        return refuse(in, "the name of an attribute has 1 to 63 bytes", "give it another name");
+        return refuse_arff(in, "the name of an attribute has 1 to 63 bytes", "give it another name");
     snprintf(name, sizeof name, "%.*s", (int)h->word.length, h->word.text);
     const bool nominal = c.at < c.end && *c.at == '{', date = skip_keyword(&c, "date");
     const bool known = nominal || date || skip_keyword(&c, "numeric") || skip_keyword(&c, "real") ||
                        skip_keyword(&c, "integer") || skip_keyword(&c, "string");
     if (!known)
-        return refuse(in, "an attribute is neither numeric, string, date nor a list in braces",
-                      "convert it, or leave the attribute out");
+        return refuse_arff(in, "an attribute is neither numeric, string, date nor a list in braces",
+                           "convert it, or leave the attribute out");
     if (h->members && index >= h->columns)
-        return refuse(in, "this file has more attributes than those before", "give files of the same attributes");
+        return refuse_arff(in, "this file has more attributes than those before", "give files of the same attributes");
     h->dated = h->dated || date;
     if (h->members)
         return UNROLL_OK;
@@ -113,7 +114,7 @@ static unroll_status read_attribute(struct header *h, struct input *in, struct b
 /* Reads the header up to @data. */
 static unroll_status read_header(struct header *h, struct input *in, struct builder *b)
 {
-    struct cursor c;
+    struct arff_cursor c;
     size_t length;
     bool more;
     for (int attributes = 0;;) {
@@ -125,23 +126,26 @@ static unroll_status read_header(struct header *h, struct input *in, struct buil
         if (c.at == c.end || *c.at == '%' || skip_keyword(&c, "@relation"))
             continue;
         if (skip_keyword(&c, "@data"))
-            return attributes ? UNROLL_OK : refuse(in, "there is no @attribute before @data", "declare the columns");
+            return attributes ? UNROLL_OK
+                              : refuse_arff(in, "there is no @attribute before @data", "declare the columns");
         if (!skip_keyword(&c, "@attribute"))
-            return refuse(in, "the line is neither @relation, @attribute nor @data", "correct it, or begin it with %");
+            return refuse_arff(in, "the line is neither @relation, @attribute nor @data",
+                               "correct it, or begin it with %");
         TRY(read_attribute(h, in, b, c, attributes++));
     }
 }
 
 /* ---- rows ---- */
 
-static unroll_status read_row(struct header *h, struct input *in, struct builder *b, struct cursor c)
+static unroll_status read_row(struct header *h, struct input *in, struct builder *b, struct arff_cursor c)
 {
     if (*c.at == '{')
-        return refuse(in, "sparse rows are not supported", "convert the file with Weka's filter SparseToNonSparse");
+        return refuse_arff(in, "sparse rows are not supported",
+                           "convert the file with Weka's filter SparseToNonSparse");
     for (int column = 0;; c.at++, column++) {
         skip_blanks(&c);
         if (c.at < c.end && *c.at == '{')
-            return refuse(in, "weights of rows are not supported", "remove them");
+            return refuse_arff(in, "weights of rows are not supported", "remove them");
         TRY(read_word(in, &c, ",", &h->word));
         if (column == h->columns || (c.at < c.end ? *c.at != ',' : column + 1 < h->columns))
             return fail(UNROLL_DATA,
@@ -156,7 +160,7 @@ static unroll_status read_row(struct header *h, struct input *in, struct builder
 
 static unroll_status read_rows(struct header *h, struct input *in, struct builder *b)
 {
-    struct cursor c;
+    struct arff_cursor c;
     size_t length;
     bool more;
     for (;;) {

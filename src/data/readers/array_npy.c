@@ -2,12 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "io/npy_header.h"
 #include "base/number.h"
 #include "data/readers/array_input.h"
 
-enum { NPY_PREFIX = 8, NPY_LONGEST = 4096, MAX_TEXT = ARRAY_ELEMENT / 4 /* characters */ };
+enum { MAX_TEXT = ARRAY_ELEMENT / 4 /* characters */ };
 
 /* Finds the type and size of the elements from NumPy's description. */
 static unroll_status find_type(struct input *in, const struct npy_header *h, struct array *a)
@@ -36,28 +35,16 @@ static unroll_status find_type(struct input *in, const struct npy_header *h, str
     return UNROLL_OK;
 }
 
-/* Reads the header and its version, and checks the type and the shape. */
+static bool read_input(void *source, void *to, size_t count)
+{
+    return array_bytes((struct input *)source, to, count) == UNROLL_OK;
+}
+
 unroll_status array_npy_header(struct input *in, struct array *a)
 {
-    unsigned char at[NPY_PREFIX + 4];
-    char text[NPY_LONGEST];
     struct npy_header h;
-    TRY(array_bytes(in, at, NPY_PREFIX));
-    if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
-        return fail(UNROLL_DATA, "'%s' is not a NumPy array; fix: write it with numpy.save, several with numpy.savez",
-                    input_name(in));
-    size_t bytes = at[6] == 1 ? 2 : 4;
-    TRY(array_bytes(in, at + NPY_PREFIX, bytes));
-    size_t length = (size_t)get_number(at + NPY_PREFIX, bytes);
-    if (length > sizeof text)
-        return fail(UNROLL_DATA, "'%s': its header has %zu bytes, more than %d; fix: save it again with numpy.save",
-                    input_name(in), length, NPY_LONGEST);
-    TRY(array_bytes(in, text, length));
-    if (!npy_read_header(text, text + length, &h))
-        return fail(
-            UNROLL_DATA,
-            "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes; fix: save it again "
-            "with numpy.save",
-            input_name(in));
+    const char *error;
+    if (!npy_read_header(read_input, in, &h, &error))
+        return *error ? fail(UNROLL_DATA, "'%s' %s", input_name(in), error) : UNROLL_DATA;
     return find_type(in, &h, a);
 }

@@ -283,7 +283,7 @@ static unroll_status convert(struct audio *a, struct sound *sound)
     return status;
 }
 
-static unroll_status compute(struct audio *a, const float *samples, size_t steps)
+static unroll_status compute_features(struct audio *a, const float *samples, size_t steps)
 {
     const size_t width = (size_t)unroll_features_width(a->features);
     const size_t hop = (size_t)unroll_features_hop(a->features) * (size_t)a->channels;
@@ -305,7 +305,7 @@ static unroll_status compute(struct audio *a, const float *samples, size_t steps
 }
 
 /* Reads the samples of a sound and computes its features. */
-static unroll_status fill(struct audio *a, size_t *steps)
+static unroll_status fill_features(struct audio *a, size_t *steps)
 {
     struct sound sound;
     unroll_status status = read_sound(a, true, &sound);
@@ -316,7 +316,7 @@ static unroll_status fill(struct audio *a, size_t *steps)
         status = convert(a, &sound);
     *steps = features_steps(&a->plan, sound.frames);
     if (status == UNROLL_OK)
-        status = compute(a, sound.samples, *steps);
+        status = compute_features(a, sound.samples, *steps);
     sound_end(&sound);
     return status;
 }
@@ -383,7 +383,7 @@ static unroll_status take_sound(struct audio *a, const char *member)
     char class[MAX_PATH];
     size_t steps;
     if (builder_fills(a->builder))
-        TRY(fill(a, &steps));
+        TRY(fill_features(a, &steps));
     else
         steps = features_steps(&a->plan, frames_at(a, &a->fact[a->sounds]));
     a->sounds++;

@@ -63,7 +63,7 @@ static unroll_status label_of(struct audio_labels *l, const char *name, size_t l
     return store_name(l, name, length, &l->label[l->labels++]);
 }
 
-static unroll_status refuse(const struct parser *p, const char *what, const char *text)
+static unroll_status refuse_labels(const struct parser *p, const char *what, const char *text)
 {
     return fail(UNROLL_DATA, "'%.200s', line %d: %s: '%.*s'; fix: correct it, or remove the line", p->path, p->number,
                 what, SHOWN, text);
@@ -78,9 +78,9 @@ static unroll_status add_span(struct parser *p, const char *stem, double from, d
     if (length == 0)
         return UNROLL_OK;
     if (from < 0 || to < 0)
-        return refuse(p, "a time is negative", name);
+        return refuse_labels(p, "a time is negative", name);
     if (to < from)
-        return refuse(p, "the end is before the start", name);
+        return refuse_labels(p, "the end is before the start", name);
     if (l->count == l->room) {
         const size_t room = 2 * l->room + 64;
         if (!enlarge(&l->span, l->count * sizeof *l->span, room * sizeof *l->span))
@@ -124,7 +124,7 @@ static bool next_line(struct parser *p)
 }
 
 /* Cuts the line at each of the separators; at blanks: several are one. */
-static void cut(struct parser *p, const char *separators)
+static void cut_line(struct parser *p, const char *separators)
 {
     const bool blanks = strchr(separators, ' ') != NULL;
     char *at = p->line;
@@ -156,7 +156,7 @@ static unroll_status need_time(const struct parser *p, const char *text, double 
     return has_comma(text)
                ? fail(UNROLL_DATA, "'%.200s', line %d: '%.*s' has a decimal comma; fix: write decimal points", p->path,
                       p->number, SHOWN, text)
-               : refuse(p, "this is not a time", text);
+               : refuse_labels(p, "this is not a time", text);
 }
 
 /* ---- formats ---- */
@@ -168,9 +168,9 @@ static unroll_status read_lines(struct parser *p, const char *separators, double
         double from, to;
         if (p->line[strspn(p->line, " \t")] == '\0' || *p->line == '\\')
             continue;
-        cut(p, separators);
+        cut_line(p, separators);
         if (p->cells < 2)
-            return refuse(p, "there are no two times", p->line);
+            return refuse_labels(p, "there are no two times", p->line);
         TRY(need_time(p, p->cell[0], &from));
         TRY(need_time(p, p->cell[1], &to));
         TRY(add_span(p, p->stem, from * unit, to * unit, p->cells > 2 ? p->cell[2] : "event"));
@@ -192,7 +192,7 @@ static unroll_status read_table(struct parser *p, const char *separators, bool *
 {
     char stem[STEM];
     next_line(p);
-    cut(p, separators);
+    cut_line(p, separators);
     const int from = column_of(p, "start", "onset"), to = column_of(p, "end", "offset"),
               label = column_of(p, "label", "event_label"), file = column_of(p, "path", "filename");
     *found = from >= 0 && to >= 0 && label >= 0;
@@ -200,9 +200,9 @@ static unroll_status read_table(struct parser *p, const char *separators, bool *
         double begin, end;
         if (*p->line == '\0')
             continue;
-        cut(p, separators);
+        cut_line(p, separators);
         if (from >= p->cells || to >= p->cells || label >= p->cells || file >= p->cells)
-            return refuse(p, "a cell is missing", p->line);
+            return refuse_labels(p, "a cell is missing", p->line);
         TRY(need_time(p, p->cell[from], &begin));
         TRY(need_time(p, p->cell[to], &end));
         if (file >= 0)
@@ -217,11 +217,11 @@ static unroll_status read_rttm(struct parser *p)
 {
     while (next_line(p)) {
         double from, duration;
-        cut(p, " \t");
+        cut_line(p, " \t");
         if (p->cells == 0 || strcmp(p->cell[0], "SPEAKER") != 0)
             continue;
         if (p->cells < 8)
-            return refuse(p, "a SPEAKER line needs 8 fields", p->line);
+            return refuse_labels(p, "a SPEAKER line needs 8 fields", p->line);
         TRY(need_time(p, p->cell[3], &from));
         TRY(need_time(p, p->cell[4], &duration));
         TRY(add_span(p, p->cell[1], from, from + duration, p->cell[7]));
@@ -244,7 +244,7 @@ static unroll_status read_scv(struct parser *p)
             snprintf(number[i], sizeof number[i], "%.*s", (int)(length < 31 ? length : 31), begin);
             comma = begin + length;
             if (i < 2 && comma >= p->end)
-                return refuse(p, "a span is not complete", number[i]);
+                return refuse_labels(p, "a span is not complete", number[i]);
         }
         TRY(need_time(p, number[0], &from));
         TRY(need_time(p, number[1], &to));
@@ -261,7 +261,7 @@ static unroll_status read_beats(struct parser *p)
 {
     while (next_line(p)) {
         double at;
-        cut(p, " \t");
+        cut_line(p, " \t");
         if (p->cells == 0)
             continue;
         TRY(need_time(p, p->cell[0], &at));
@@ -408,7 +408,7 @@ static bool begins_with_times(struct parser p)
     double time;
     while (next_line(&p))
         if (p.line[strspn(p.line, " \t")]) {
-            cut(&p, "\t");
+            cut_line(&p, "\t");
             return p.cells >= 2 && (is_time(p.cell[0], &time) || has_comma(p.cell[0])) &&
                    (is_time(p.cell[1], &time) || has_comma(p.cell[1]));
         }
@@ -457,7 +457,7 @@ unroll_status audio_labels_read(struct audio_labels *labels, const char *path, c
 
 static _Thread_local const char *sorted_names; /* for the comparison, which the C library calls without an argument */
 
-static int compare(const void *a, const void *b)
+static int compare_spans(const void *a, const void *b)
 {
     const struct span *one = a, *other = b;
     const int names = strcmp(sorted_names + one->sound, sorted_names + other->sound);
@@ -467,7 +467,7 @@ static int compare(const void *a, const void *b)
 void audio_labels_sort(struct audio_labels *l)
 {
     sorted_names = l->names;
-    qsort(l->span, l->count, sizeof *l->span, compare);
+    qsort(l->span, l->count, sizeof *l->span, compare_spans);
 }
 
 size_t audio_labels_of(const struct audio_labels *l, const char *stem, size_t *first)

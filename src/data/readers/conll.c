@@ -30,14 +30,14 @@ static const struct key keys[] = {
     {0},
 };
 
-struct fields {
+struct conll_fields {
     const char *at[MAX_FIELDS];
     size_t length[MAX_FIELDS];
     int count; /* if more than MAX_FIELDS, the rest is dropped */
 };
 
 /* Splits a line at tabs; without tabs, at runs of spaces. */
-static void split(const char *line, size_t length, struct fields *f)
+static void split(const char *line, size_t length, struct conll_fields *f)
 {
     const char *end = line + length, *separators = memchr(line, '\t', length) ? "\t" : " ";
     f->count = 0;
@@ -59,13 +59,13 @@ static bool is_comment(const char *line, size_t length)
     return length > 0 && *line == '#' && !memchr(line, '\t', length) && (length == 1 || line[1] == ' ');
 }
 
-static bool is_universal(const struct fields *f)
+static bool is_universal(const struct conll_fields *f)
 {
     return f->count == UNIVERSAL_FIELDS && f->length[0] > 0 && isdigit((unsigned char)f->at[0][0]);
 }
 
 /* True for a line to skip. columns: of a file that is not CoNLL-U; a line with this many columns is always a word. */
-static bool is_left_out(const char *line, size_t length, const struct fields *f, int columns)
+static bool is_left_out(const char *line, size_t length, const struct conll_fields *f, int columns)
 {
     static const char between[] = "-DOCSTART-"; /* separates the documents of CoNLL-2003 */
     const bool has_as_many = columns && f->count == columns;
@@ -85,7 +85,7 @@ static bool has_suffix(const char *path)
 }
 
 /* True for O, or for a tag at the beginning, inside or end of an entity: B-LOC. */
-static bool is_entity_tag(const struct fields *f)
+static bool is_entity_tag(const struct conll_fields *f)
 {
     const int last = f->count - 1;
     if (f->count < 2 || f->count > UNIVERSAL_FIELDS || f->length[last] == 0)
@@ -103,7 +103,7 @@ static bool is_conll(const char *path, const char *head, size_t bytes)
     if (has_suffix(path))
         return true;
     for (const char *at = head, *end = head + bytes, *next; at < end; at = next + 1) {
-        struct fields f;
+        struct conll_fields f;
         next = memchr(at, '\n', (size_t)(end - at));
         if (next == NULL && bytes == READER_HEAD)
             return false;
@@ -139,7 +139,7 @@ struct conll {
     int columns;  /* of the first line that is not a comment; 0: CoNLL-U, or no such line */
 };
 
-static unroll_status refuse(const struct conll *c, const char *what, int column, int there)
+static unroll_status refuse_column(const struct conll *c, const char *what, int column, int there)
 {
     return fail(
         UNROLL_DATA,
@@ -149,7 +149,7 @@ static unroll_status refuse(const struct conll *c, const char *what, int column,
 }
 
 /* Chooses the columns from the first line. */
-static unroll_status begin(struct conll *c, const struct fields *f, const struct conll_options *o)
+static unroll_status choose_columns(struct conll *c, const struct conll_fields *f, const struct conll_options *o)
 {
     c->fields = f->count;
     c->universal = is_universal(f);
@@ -160,14 +160,14 @@ static unroll_status begin(struct conll *c, const struct fields *f, const struct
     if (o->tag == 0)
         c->tag = c->universal ? UPOS - 1 : f->count > 1 ? f->count - 1 : -1;
     if (c->word >= f->count || c->tag >= f->count)
-        return refuse(c, c->word >= f->count ? "the word is column" : "the tag is column",
-                      (c->word >= f->count ? c->word : c->tag) + 1, f->count);
+        return refuse_column(c, c->word >= f->count ? "the word is column" : "the tag is column",
+                             (c->word >= f->count ? c->word : c->tag) + 1, f->count);
     TRY(builder_columns(c->builder, ROWS_ARE_EXAMPLES));
     TRY(builder_column(c->builder, "word", CELL_WORD, false, 1, &c->word_column));
     return c->tag < 0 ? UNROLL_OK : builder_column(c->builder, "tag", CELL_WORD, false, 1, &c->tag_column);
 }
 
-static unroll_status take_word(struct conll *c, const struct fields *f)
+static unroll_status take_word(struct conll *c, const struct conll_fields *f)
 {
     if (c->universal && (memchr(f->at[0], '-', f->length[0]) || memchr(f->at[0], '.', f->length[0])))
         return UNROLL_OK;
@@ -193,16 +193,16 @@ static unroll_status end_sentence(struct conll *c)
 
 static unroll_status take_line(struct conll *c, const char *line, size_t length, const struct conll_options *options)
 {
-    struct fields f;
+    struct conll_fields f;
     if (line_is_blank(line, length))
         return end_sentence(c);
     split(line, length, &f);
     if (is_left_out(line, length, &f, c->columns))
         return UNROLL_OK;
     if (c->fields == 0)
-        TRY(begin(c, &f, options));
+        TRY(choose_columns(c, &f, options));
     if (f.count != c->fields)
-        return refuse(c, "the columns of the lines before are", c->fields, f.count);
+        return refuse_column(c, "the columns of the lines before are", c->fields, f.count);
     return take_word(c, &f);
 }
 
@@ -211,7 +211,7 @@ static unroll_status find_columns(struct conll *c)
 {
     const char *line;
     size_t length;
-    struct fields f;
+    struct conll_fields f;
     for (bool more = true, found = false; more && !found;) {
         TRY(input_next_line(c->in, &line, &length, &more));
         if (!more || line_is_blank(line, length))

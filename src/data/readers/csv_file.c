@@ -53,7 +53,7 @@ void csv_rows_free(struct csv_rows *rows)
     }
 }
 
-static unroll_status refuse(const struct csv_rows *rows, const char *what)
+static unroll_status refuse_row(const struct csv_rows *rows, const char *what)
 {
     return fail(UNROLL_DATA, "'%s', the row that begins in line %lld %s", input_name(rows->input),
                 (long long)rows->line + 1, what);
@@ -63,7 +63,7 @@ static unroll_status add_cells(struct csv_rows *rows)
 {
     const size_t room = (size_t)rows->row.cells;
     if (rows->row.cells > CELLS_MAX)
-        return refuse(rows, "has more than a million cells; fix: divide the table, or name another delimiter");
+        return refuse_row(rows, "has more than a million cells; fix: divide the table, or name another delimiter");
     if (!enlarge(&rows->row.cell, 0, room * sizeof *rows->row.cell))
         return fail(UNROLL_RESOURCE, "no memory for %d cells of '%s'", rows->row.cells, input_name(rows->input));
     rows->row.room = (int)room;
@@ -75,7 +75,7 @@ static unroll_status read_more(struct csv_rows *rows)
     const size_t kept = rows->end - rows->begin, room = kept >= rows->room / 2 ? 2 * kept + BUFFER : rows->room;
     size_t got;
     if (kept > ROW_MAX)
-        return refuse(rows, "is larger than 64 MiB; fix: close a quote that is still open, or use quotes=no");
+        return refuse_row(rows, "is larger than 64 MiB; fix: close a quote that is still open, or use quotes=no");
     if (kept)
         memmove(rows->buffer, rows->buffer + rows->begin, kept);
     rows->begin = 0, rows->end = kept;
@@ -124,7 +124,7 @@ unroll_status csv_rows_next(struct csv_rows *rows, bool *more)
         rows->line += used ? row->lines : 0;
         *more = used && row->cells > 0;
         if (used == 0 && rows->ended && left)
-            return refuse(rows, "has a quote that is not closed; fix: close it, or use quotes=no");
+            return refuse_row(rows, "has a quote that is not closed; fix: close it, or use quotes=no");
         if (used == 0 && rows->ended)
             return UNROLL_OK;
         if (used == 0)

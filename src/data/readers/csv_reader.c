@@ -190,7 +190,7 @@ static unroll_status read_member(struct csv_rows *rows, struct input *input, str
     }
 }
 
-static void describe(struct builder *builder, const struct csv_look *found, bool windows)
+static void describe_look(struct builder *builder, const struct csv_look *found, bool windows)
 {
     static const char *const names[] = {"", "commas", "semicolons", "tabs", "bars", "blanks"};
     const char *at = strchr(csv_delimiters + 1, found->delimiter);
@@ -226,7 +226,7 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
     TRY(look(input, options, builder, &found));
     builder_delimiter(builder, found.delimiter);
     TRY(find_encoding(input, options, builder, &windows));
-    describe(builder, &found, windows);
+    describe_look(builder, &found, windows);
     TRY(csv_rows_new(input, found.delimiter, found.quotes, windows, &rows));
     unroll_status status = builder_columns(builder, ROWS_OPEN);
     while (status == UNROLL_OK && (status = input_next(input, &member)) == UNROLL_OK && member)

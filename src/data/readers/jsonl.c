@@ -14,7 +14,7 @@
 enum { KEYS_MAX = 4096, BUFFER = 1 << 18, OBJECT_MAX = 64 << 20 };
 
 /* The columns of the lines so far. */
-struct fields {
+struct json_fields {
     struct field {
         char name[COLUMN_NAME];
         enum cell cell;
@@ -59,18 +59,18 @@ static bool names_a_set(const char *name)
     return false;
 }
 
-static unroll_status refuse(struct builder *builder, const char *key, const char *what)
+static unroll_status refuse_key(struct builder *builder, const char *key, const char *what)
 {
     return fail(UNROLL_DATA, "%s: '%s' %s", builder_place(builder), key, what);
 }
 
 /* Finds the type of the column for a value. */
-static unroll_status describe(struct builder *builder, const char *key, const json_t *value, struct field *field)
+static unroll_status describe_field(struct builder *builder, const char *key, const json_t *value, struct field *field)
 {
     const json_t *first = json_array_get(value, 0);
     field->width = 1;
     if (json_is_object(value) || json_is_object(first))
-        return refuse(builder, key, "is an object; fix: move its fields to the outer object");
+        return refuse_key(builder, key, "is an object; fix: move its fields to the outer object");
     if (!json_is_array(value))
         field->cell = CELL_TEXT;
     else if (json_is_string(first) || (first == NULL && names_a_set(key)))
@@ -78,22 +78,23 @@ static unroll_status describe(struct builder *builder, const char *key, const js
     else if (json_is_number(first) || json_is_array(first))
         field->cell = CELL_NUMBERS;
     else
-        return refuse(builder, key, "is an array of neither numbers nor strings; fix: give numbers, strings or null");
+        return refuse_key(builder, key,
+                          "is an array of neither numbers nor strings; fix: give numbers, strings or null");
     if (json_is_array(first))
         field->width = (int)json_array_size(first);
     if (field->width < 1)
-        return refuse(builder, key, "has steps without numbers; fix: give each step the same number");
+        return refuse_key(builder, key, "has steps without numbers; fix: give each step the same number");
     return UNROLL_OK;
 }
 
 /* Declares a column for a key. */
-static unroll_status add_field(struct fields *fields, struct builder *builder, const char *key, const json_t *value,
-                               struct field **field)
+static unroll_status add_field(struct json_fields *fields, struct builder *builder, const char *key,
+                               const json_t *value, struct field **field)
 {
     if (fields->count == KEYS_MAX)
-        return refuse(builder, key, "is more than the 4096 keys of an object; fix: use fewer keys");
+        return refuse_key(builder, key, "is more than the 4096 keys of an object; fix: use fewer keys");
     if (strlen(key) >= COLUMN_NAME)
-        return refuse(builder, key, "is too long; fix: use at most 63 bytes");
+        return refuse_key(builder, key, "is too long; fix: use at most 63 bytes");
     if (fields->count == fields->room) {
         int room = 2 * fields->room + 8;
         if (!enlarge(&fields->field, (size_t)fields->count * sizeof *fields->field,
@@ -102,7 +103,7 @@ static unroll_status add_field(struct fields *fields, struct builder *builder, c
         fields->room = room;
     }
     *field = &fields->field[fields->count];
-    TRY(describe(builder, key, value, *field));
+    TRY(describe_field(builder, key, value, *field));
     strcpy((*field)->name, key);
     fields->count++;
     bool of_sequence = (*field)->cell == CELL_TEXT || (*field)->cell == CELL_SET;
@@ -110,7 +111,7 @@ static unroll_status add_field(struct fields *fields, struct builder *builder, c
 }
 
 /* Finds the field of a key; lines usually have the same keys in the same order. */
-static struct field *find_field(const struct fields *fields, const char *key, int likely)
+static struct field *find_field(const struct json_fields *fields, const char *key, int likely)
 {
     if (likely < fields->count && strcmp(fields->field[likely].name, key) == 0)
         return &fields->field[likely];
@@ -142,7 +143,7 @@ static unroll_status take_strings(struct builder *builder, const struct field *f
     for (size_t i = 0; i < count; i++) {
         const json_t *part = json_array_get(value, i);
         if (!json_is_string(part))
-            return refuse(builder, field->name, "has strings and others in one array; fix: give strings only");
+            return refuse_key(builder, field->name, "has strings and others in one array; fix: give strings only");
         TRY(builder_text(builder, field->column, json_string_value(part), json_string_length(part)));
     }
     return UNROLL_OK;
@@ -155,7 +156,7 @@ static unroll_status take_number(struct builder *builder, const struct field *fi
     else if (json_is_number(value))
         *to = (float)json_number_value(value);
     else
-        return refuse(builder, field->name, "has an entry that is not a number; fix: give numbers, or null");
+        return refuse_key(builder, field->name, "has an entry that is not a number; fix: give numbers, or null");
     return UNROLL_OK;
 }
 
@@ -164,12 +165,13 @@ static unroll_status take_step(struct builder *builder, const struct field *fiel
     if (field->width == 1 && !json_is_array(value))
         return take_number(builder, field, value, to);
     if (json_array_size(value) != (size_t)field->width)
-        return refuse(builder, field->name, "has steps of different widths; fix: give each the same number of values");
+        return refuse_key(builder, field->name,
+                          "has steps of different widths; fix: give each the same number of values");
     for (int i = 0; i < field->width; i++) TRY(take_number(builder, field, json_array_get(value, (size_t)i), to + i));
     return UNROLL_OK;
 }
 
-static unroll_status take_numbers(struct fields *fields, struct builder *builder, const struct field *field,
+static unroll_status take_numbers(struct json_fields *fields, struct builder *builder, const struct field *field,
                                   const json_t *value)
 {
     size_t count = json_array_size(value), wanted = count * (size_t)field->width;
@@ -184,8 +186,8 @@ static unroll_status take_numbers(struct fields *fields, struct builder *builder
     return builder_numbers(builder, field->column, fields->numbers, count);
 }
 
-static unroll_status take_value(struct fields *fields, struct builder *builder, const char *key, const json_t *value,
-                                int likely)
+static unroll_status take_value(struct json_fields *fields, struct builder *builder, const char *key,
+                                const json_t *value, int likely)
 {
     struct field *field = find_field(fields, key, likely);
     const bool empty = json_is_array(value) && json_array_size(value) == 0;
@@ -195,16 +197,16 @@ static unroll_status take_value(struct fields *fields, struct builder *builder, 
     if (field == NULL)
         TRY(add_field(fields, builder, key, value, &field));
     if (json_is_object(value))
-        return refuse(builder, key, "is an object; fix: move its fields to the outer object");
+        return refuse_key(builder, key, "is an object; fix: move its fields to the outer object");
     if (json_is_array(value) != (field->cell != CELL_TEXT))
-        return refuse(builder, key, "is an array in some rows and a single value in others; fix: give one of them");
+        return refuse_key(builder, key, "is an array in some rows and a single value in others; fix: give one of them");
     return field->cell == CELL_TEXT      ? take_cell(builder, field, value)
            : field->cell == CELL_NUMBERS ? take_numbers(fields, builder, field, value)
                                          : take_strings(builder, field, value);
 }
 
 /* Takes a row and releases json. where: "line 3" or "element 3". json NULL: error describes the syntax error. */
-static unroll_status take_object(struct fields *fields, struct input *input, struct builder *builder, json_t *json,
+static unroll_status take_object(struct json_fields *fields, struct input *input, struct builder *builder, json_t *json,
                                  const json_error_t *error, const char *where)
 {
     unroll_status status = UNROLL_OK;
@@ -224,7 +226,7 @@ static unroll_status take_object(struct fields *fields, struct input *input, str
     return status == UNROLL_OK ? builder_end_row(builder) : status;
 }
 
-static unroll_status read_lines(struct fields *fields, struct input *input, struct builder *builder)
+static unroll_status read_lines(struct json_fields *fields, struct input *input, struct builder *builder)
 {
     const char *line;
     size_t length;
@@ -246,14 +248,14 @@ static unroll_status read_lines(struct fields *fields, struct input *input, stru
 /* ---- arrays of objects ---- */
 
 /* Bytes of a member that are not parsed yet. */
-struct window {
+struct unread_bytes {
     struct input *input;
     char *bytes;
     size_t room, begin, end;
     bool ended; /* no bytes follow these */
 };
 
-static unroll_status read_more(struct window *w)
+static unroll_status read_more(struct unread_bytes *w)
 {
     const size_t kept = w->end - w->begin;
     size_t got;
@@ -271,7 +273,7 @@ static unroll_status read_more(struct window *w)
 }
 
 /* Returns the next byte that is not a space; 0: none. */
-static unroll_status next_byte(struct window *w, char *byte)
+static unroll_status next_byte(struct unread_bytes *w, char *byte)
 {
     while ((w->begin = skip_blanks(w->bytes, w->begin, w->end)) == w->end && !w->ended) TRY(read_more(w));
     *byte = w->begin < w->end ? w->bytes[w->begin] : 0;
@@ -279,7 +281,7 @@ static unroll_status next_byte(struct window *w, char *byte)
 }
 
 /* True for an error near the end of the bytes: the value is incomplete and is parsed again with more bytes. */
-static unroll_status next_value(struct window *w, json_t **json, json_error_t *error)
+static unroll_status next_value(struct unread_bytes *w, json_t **json, json_error_t *error)
 {
     enum { NEAR = 16 };
     for (;;) {
@@ -294,7 +296,7 @@ static unroll_status next_value(struct window *w, json_t **json, json_error_t *e
 }
 
 /* Reads the elements of an array, one at a time. */
-static unroll_status read_elements(struct fields *fields, struct window *w, struct builder *builder)
+static unroll_status read_elements(struct json_fields *fields, struct unread_bytes *w, struct builder *builder)
 {
     json_error_t error;
     json_t *json;
@@ -316,9 +318,9 @@ static unroll_status read_elements(struct fields *fields, struct window *w, stru
                 : UNROLL_OK;
 }
 
-static unroll_status read_array(struct fields *fields, struct input *input, struct builder *builder)
+static unroll_status read_array(struct json_fields *fields, struct input *input, struct builder *builder)
 {
-    struct window w = {.input = input, .room = BUFFER};
+    struct unread_bytes w = {.input = input, .room = BUFFER};
     char byte;
     TRY(ALLOCATE(w.bytes, w.room, "to read '%s'", input_name(input)));
     unroll_status status = next_byte(&w, &byte);
@@ -328,7 +330,7 @@ static unroll_status read_array(struct fields *fields, struct input *input, stru
     return status;
 }
 
-static unroll_status read_members(struct fields *fields, struct input *input, struct builder *builder, bool array)
+static unroll_status read_members(struct json_fields *fields, struct input *input, struct builder *builder, bool array)
 {
     const char *member;
     TRY(builder_columns(builder, ROWS_OPEN));
@@ -342,7 +344,7 @@ static unroll_status read_members(struct fields *fields, struct input *input, st
 
 static unroll_status read_jsonl(struct input *input, const void *options, struct builder *builder)
 {
-    struct fields fields = {0};
+    struct json_fields fields = {0};
     char head[64];
     size_t bytes;
     (void)options;

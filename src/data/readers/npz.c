@@ -15,9 +15,9 @@
 #include "data/builder/builder.h"
 #include "data/readers/reader_table.h"
 
-enum part { ANY_PART, TRAIN, TEST };
-enum rows { AUTO, STEPS, EXAMPLES, ONE_HOT }; /* also for y: the last one is for y only */
-enum role { X, Y, LENGTHS, ROLES };
+enum array_part { ANY_PART, TRAIN, TEST };
+enum array_rows { AUTO, STEPS, EXAMPLES, ONE_HOT }; /* also for y: the last one is for y only */
+enum array_role { X, Y, LENGTHS, ROLES };
 static const char *const roles[] = {"x", "y", "lengths", "tokens"}; /* tokens: an x of categories */
 
 struct npz_options {
@@ -52,7 +52,7 @@ struct npz_file {
     struct input *in;
     struct builder *builder;
     const struct npz_options *options;
-    enum part part;
+    enum array_part part;
     struct held of[ROLES];
     bool is_single;  /* a single array with any name: x */
     bool are_tokens; /* x */
@@ -73,7 +73,7 @@ static bool is_npz(const char *path, const char *head, size_t bytes)
 /* ---- which arrays ---- */
 
 /* Returns the role of a member: x.npy, X.npy or tokens.npy, or x_train.npy of the wanted part. ROLES: none. */
-static int role_of(const char *member, enum part part, bool *are_tokens)
+static int role_of(const char *member, enum array_part part, bool *are_tokens)
 {
     const char *name = strrchr(member, '/') ? strrchr(member, '/') + 1 : member;
     const char *suffix = part == TEST ? "_test" : "_train";

@@ -22,12 +22,12 @@ const struct reader *reader_at(int index) { return table_at(&readers, index); }
 enum { KEYS_MAX = 32 };
 
 /* All options in one block: the common ones, then the reader's own. */
-struct options {
+struct reader_options {
     struct builder_options common;
     char own[] __attribute__((aligned(16)));
 };
 
-#define COMMON(field) offsetof(struct options, common.field)
+#define COMMON(field) offsetof(struct reader_options, common.field)
 static const struct key common_keys[] = {
     {.name = "tokens", .choices = "auto chars words blanks sets", .offset = COMMON(tokens)},
     {.name = "vocab", .min = 2, .max = 1 << 20, .offset = COMMON(vocab)},
@@ -59,7 +59,7 @@ const struct key *reader_option(const char *name, int index)
 }
 
 static unroll_status read_options(const struct reader *reader, const char *text, const struct schema *schema,
-                                  struct options *into)
+                                  struct reader_options *into)
 {
     enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
     struct key keys[KEYS_MAX] = {{0}};
@@ -67,7 +67,7 @@ static unroll_status read_options(const struct reader *reader, const char *text,
     char owner[32];
     for (const struct key *key = reader->keys; key && key->name; key++) {
         keys[count] = *key;
-        keys[count++].offset += offsetof(struct options, own);
+        keys[count++].offset += offsetof(struct reader_options, own);
     }
     memcpy(keys + count, common_keys, sizeof common_keys);
     snprintf(owner, sizeof owner, "the reader %s", reader->name);
@@ -199,8 +199,8 @@ static unroll_status keep_options(const struct reader *reader, const char *text,
     return UNROLL_OK;
 }
 
-static unroll_status run(const struct reader *reader, struct input *input, const struct options *options,
-                         struct builder *builder, unroll_dataset **dataset)
+static unroll_status run_reader(const struct reader *reader, struct input *input, const struct reader_options *options,
+                                struct builder *builder, unroll_dataset **dataset)
 {
     for (bool again = true; again;) {
         TRY(input_rewind(input));
@@ -211,7 +211,7 @@ static unroll_status run(const struct reader *reader, struct input *input, const
 }
 
 /* Builds a data set with a reader, and with the cache if it is large. */
-static unroll_status build(const struct reader *reader, struct input *input, const struct options *options,
+static unroll_status build(const struct reader *reader, struct input *input, const struct reader_options *options,
                            const char *text, const struct schema *schema, struct data_cache *cache, bool damaged,
                            unroll_dataset **dataset)
 {
@@ -228,7 +228,7 @@ static unroll_status build(const struct reader *reader, struct input *input, con
         status =
             builder_note(builder, "the parsed data in '%.300s' were damaged and are parsed again", cache_path(cache));
     if (status == UNROLL_OK)
-        status = run(reader, input, options, builder, &made);
+        status = run_reader(reader, input, options, builder, &made);
     if (status == UNROLL_OK)
         status = keep_options(reader, schema ? schema->options : text, schema ? "" : builder_decisions(builder), made);
     builder_free(builder);
@@ -243,7 +243,7 @@ static unroll_status build(const struct reader *reader, struct input *input, con
 }
 
 /* Collects everything that affects how the bytes are read. */
-static unroll_status find_cached(const struct reader *reader, struct input *input, const struct options *options,
+static unroll_status find_cached(const struct reader *reader, struct input *input, const struct reader_options *options,
                                  const char *text, const struct schema *schema, struct data_cache **cache,
                                  bool *damaged, unroll_dataset **dataset)
 {
@@ -263,7 +263,7 @@ static unroll_status read_with(const struct reader *reader, struct input *input,
     struct data_cache *cache = NULL;
     unroll_dataset *found = NULL;
     bool damaged = false;
-    struct options *options = allocate_zeroed(1, sizeof *options + reader->options_bytes);
+    struct reader_options *options = allocate_zeroed(1, sizeof *options + reader->options_bytes);
     if (options == NULL)
         return fail(UNROLL_RESOURCE, "no memory to read '%s'", input_name(input));
     unroll_status status = read_options(reader, text, schema, options);
@@ -335,7 +335,7 @@ unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum row_layout layout
                               const struct schema *schema, unroll_dataset **dataset)
 {
     static const struct reader rows_reader = {.name = "rows"};
-    struct options *options;
+    struct reader_options *options;
     struct builder *builder = NULL;
     unroll_dataset *made = NULL, *joined = NULL;
     TRY(ALLOCATE(options, 1, "for a data set"));

@@ -35,8 +35,8 @@ static unroll_status join(const char *a, size_t length, const char *b, size_t si
 }
 
 /* Adds an entry for the sound `name` in the folder of a file; text NULL: the sound itself. */
-static unroll_status add(struct spoken_list *list, const char *member, size_t folder, const char *name, size_t length,
-                         const char *text, size_t size)
+static unroll_status add_recording(struct spoken_list *list, const char *member, size_t folder, const char *name,
+                                   size_t length, const char *text, size_t size)
 {
     if (list->count == list->room) {
         const size_t room = 2 * list->room + 64;
@@ -53,7 +53,7 @@ static unroll_status add(struct spoken_list *list, const char *member, size_t fo
 
 unroll_status spoken_add_sound(struct spoken_list *list, const char *member)
 {
-    return add(list, member, 0, member, stem_of(member), NULL, 0);
+    return add_recording(list, member, 0, member, stem_of(member), NULL, 0);
 }
 
 /* Adds a line "NAME TEXT", or "PATH,TEXT" with quotes around a text that contains them. */
@@ -76,7 +76,7 @@ static unroll_status add_line(struct spoken_list *list, const char *member, char
         size = kept;
     }
     line[name] = '\0';
-    return add(list, member, folder, line, table ? stem_of(line) : name, text, size);
+    return add_recording(list, member, folder, line, table ? stem_of(line) : name, text, size);
 }
 
 unroll_status spoken_add_file(struct spoken_list *list, const char *member, char *bytes, size_t size)
@@ -92,7 +92,7 @@ unroll_status spoken_add_file(struct spoken_list *list, const char *member, char
     if (!lines && !table) {
         while (end > at && is_blank(end[-1])) end--;
         if (memchr(at, '\n', (size_t)(end - at)) == NULL && memchr(at, '\t', (size_t)(end - at)) == NULL)
-            status = add(list, member, 0, member, stem_of(member), at, (size_t)(end - at));
+            status = add_recording(list, member, 0, member, stem_of(member), at, (size_t)(end - at));
         at = end; /* several lines or columns are no transcript */
     }
     if (table &&
@@ -109,7 +109,7 @@ unroll_status spoken_add_file(struct spoken_list *list, const char *member, char
 }
 
 /* Sounds come before their transcripts. */
-static int compare(const void *one, const void *other)
+static int compare_texts(const void *one, const void *other)
 {
     const struct spoken *a = one, *b = other;
     const int keys = strcmp(a->key, b->key);
@@ -119,7 +119,7 @@ static int compare(const void *one, const void *other)
 unroll_status spoken_sort(struct spoken_list *list, const char *name, bool *found)
 {
     if (list->count)
-        qsort(list->at, list->count, sizeof *list->at, compare);
+        qsort(list->at, list->count, sizeof *list->at, compare_texts);
     for (size_t i = 1; i < list->count; i++) {
         const struct spoken *before = &list->at[i - 1], *now = &list->at[i];
         if (strcmp(before->key, now->key) != 0 || now->text == NULL)

@@ -42,7 +42,7 @@ static bool is_ts(const char *path, const char *head, size_t bytes)
     return false;
 }
 
-static unroll_status refuse(const struct ts *t, const char *what, const char *fix)
+static unroll_status refuse_line(const struct ts *t, const char *what, const char *fix)
 {
     return fail(UNROLL_DATA, "'%s', line %lld: %s; fix: %s", input_name(t->in), (long long)input_lines(t->in), what,
                 fix);
@@ -73,15 +73,16 @@ static unroll_status take_header(struct ts *t, const char *line, size_t length)
     text[name] = '\0';
     unroll_status status = UNROLL_OK;
     if (strcasecmp(text, "@timestamps") == 0 && is_true)
-        status = refuse(t, "series with time stamps are not read",
-                        "write the values alone, at even distances, and @timestamps false");
+        status = refuse_line(t, "series with time stamps are not read",
+                             "write the values alone, at even distances, and @timestamps false");
     else if (strcasecmp(text, "@classlabel") == 0 && is_true)
         t->target = CLASS, status = keep_classes(t, value + 4);
     else if (strcasecmp(text, "@targetlabel") == 0 && is_true)
         t->target = NUMBER;
     else if ((strcasecmp(text, "@dimensions") == 0 || strcasecmp(text, "@dimension") == 0) &&
              number_whole_integer(value, 1, MAX_DIMENSIONS, &t->declared) != NUMBER_OK)
-        status = refuse(t, "@dimensions is not a whole number from 1 to 65536", "correct the line, or leave it out");
+        status =
+            refuse_line(t, "@dimensions is not a whole number from 1 to 65536", "correct the line, or leave it out");
     release(text);
     return status;
 }
@@ -188,10 +189,10 @@ static unroll_status read_member(struct ts *t)
         else if (*line == '@')
             TRY(take_header(t, line, length));
         else
-            return refuse(t, "neither a header nor after @data",
-                          "put the line @data before the series, and leave other files out of a folder");
+            return refuse_line(t, "neither a header nor after @data",
+                               "put the line @data before the series, and leave other files out of a folder");
     }
-    return t->dimensions ? UNROLL_OK : refuse(t, "there is no series after @data", "get the file again");
+    return t->dimensions ? UNROLL_OK : refuse_line(t, "there is no series after @data", "get the file again");
 }
 
 static unroll_status read_ts(struct input *in, const void *options, struct builder *b)

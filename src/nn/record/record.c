@@ -30,7 +30,7 @@ int node_operands(enum node_kind kind) { return operand_count[kind]; }
 /* ---- recording ---- */
 
 /* Stores the first reason. Nodes recorded later are unused, but must have operands. */
-static struct node *refuse(const char *what)
+static struct node *refuse_record(const char *what)
 {
     if (!recording->refusal[0])
         snprintf(recording->refusal, sizeof recording->refusal, "%s: %s", recording->name, what);
@@ -47,7 +47,7 @@ void record_begin(struct record *record, const char *name)
 static struct node *new_node(enum node_kind kind)
 {
     if (recording->nodes == RECORD_NODES)
-        return refuse("more operations than RECORD_NODES");
+        return refuse_record("more operations than RECORD_NODES");
     struct node *node = &recording->node[recording->nodes];
     node->kind = kind;
     node->number = recording->nodes++;
@@ -85,7 +85,7 @@ static const struct node *record_node(enum node_kind kind, const struct node *co
 {
     for (int i = 0; i < operand_count[kind]; i++)
         if (!operand[i])
-            return refuse("reads a field that its phase does not have");
+            return refuse_record("reads a field that its phase does not have");
     const struct node *same = find_same(kind, operand);
     if (same)
         return same;
@@ -110,9 +110,9 @@ const struct node *record_choice(const struct node *a, const struct node *b, con
 void record_result(const char *name, const struct node *node)
 {
     if (!node)
-        node = refuse("does not write a required field");
+        node = refuse_record("does not write a required field");
     if (recording->results == RECORD_RESULTS)
-        refuse("more results than RECORD_RESULTS");
+        refuse_record("more results than RECORD_RESULTS");
     else
         recording->result[recording->results++] = (struct result){name, node};
 }

@@ -37,7 +37,7 @@ struct queue {
 };
 
 /* A group shared by ranks, and the sums that its first member starts over it. */
-struct members {
+struct meeting_members {
     struct group group;
     int *begun, count, room, here; /* [count] operations; here: the number started by the current rank */
     uint32_t *tag;                 /* [count] */
@@ -51,7 +51,7 @@ struct walk {
     int ranks;
     double work;         /* FLOPs of all ranks */
     struct queue *queue; /* [ranks] */
-    struct members *members;
+    struct meeting_members *members;
     int groups, groups_room;
     int *group_of;
     int group_of_room; /* [groups of the current plan] */
@@ -145,11 +145,11 @@ static int find_group(struct walk *w, const struct group *group)
     for (int i = 0; i < w->groups; i++)
         if (!memcmp(&w->members[i].group, group, sizeof *group))
             return i;
-    struct members *all = plan_grown(w->members, w->groups, &w->groups_room, sizeof *all);
+    struct meeting_members *all = plan_grown(w->members, w->groups, &w->groups_room, sizeof *all);
     if (!all)
         return -1;
     w->members = all;
-    all[w->groups] = (struct members){.group = *group};
+    all[w->groups] = (struct meeting_members){.group = *group};
     return w->groups++;
 }
 
@@ -207,7 +207,7 @@ static unroll_status find_meeting(struct walk *w, const struct meeting *name, in
 }
 
 /* Members must start the sums of a group in the order of the first one, as collectives of MPI and NCCL require. */
-static unroll_status other_order(const struct walk *w, const struct members *m, int rank, int op)
+static unroll_status other_order(const struct walk *w, const struct meeting_members *m, int rank, int op)
 {
     char one[96], other[96];
     return fail(
@@ -218,7 +218,7 @@ static unroll_status other_order(const struct walk *w, const struct members *m, 
 }
 
 /* Checks that all members of a group begin their sums in the same order; the first one defines it. */
-static unroll_status note_begin(struct walk *w, struct members *m, int rank, int op, uint32_t tag)
+static unroll_status note_begin(struct walk *w, struct meeting_members *m, int rank, int op, uint32_t tag)
 {
     if (rank == m->group.rank[0]) {
         int *begun = plan_grown(m->begun, m->count, &m->room, sizeof *begun);
@@ -319,7 +319,7 @@ static unroll_status add_plan(struct walk *w, const struct plan *p)
     }
     w->queue[plan_rank(p)].after = before;
     for (int i = 0; i < p->groups; i++) {
-        const struct members *m = &w->members[w->group_of[i]];
+        const struct meeting_members *m = &w->members[w->group_of[i]];
         if (m->here < m->count)
             return other_order(w, m, plan_rank(p), -1);
     }
@@ -364,7 +364,7 @@ static unroll_status report_deadlock(const struct walk *w, int rank)
     const struct queue *queue = &w->queue[rank];
     const struct step *s = &queue->step[queue->at];
     const struct meeting *m = &w->meeting[s->meeting];
-    const struct members *members = m->of[0] >= 0 ? &w->members[m->of[0]] : NULL;
+    const struct meeting_members *members = m->of[0] >= 0 ? &w->members[m->of[0]] : NULL;
     int peer = members ? members->group.rank[0] : m->of[1] == rank ? m->of[2] : m->of[1];
     for (int i = 0; members && i < members->group.size; i++)
         if (!has_come(&w->queue[members->group.rank[i]], s->meeting))

@@ -66,7 +66,7 @@ struct sum sum_of_numbers(const struct plan *p, const struct op *op, size_t coun
 /* Returns the elements that this rank, a member, sends. */
 static double sum_sends(const struct plan *p, const struct sum *sum)
 {
-    struct shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
+    struct sum_shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
     struct round round;
     double numbers = 0;
     while (sum->ranks[shape.place] != plan_rank(p)) shape.place++;

@@ -8,12 +8,12 @@
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-int plan_add(struct plan *p, const char *name, enum dtype dtype, enum segment segment, struct shape s)
+int plan_add(struct plan *p, const char *name, enum dtype dtype, enum segment segment, struct buffer_shape s)
 {
     return plan_add_buffer(p, name, dtype, segment, s.rank, s.axis, s.size);
 }
 
-static struct shape parameter_shape(const struct parameter *q)
+static struct buffer_shape parameter_shape(const struct parameter *q)
 {
     static const enum axis axes[][3] = {
         [PARAM_EMBEDDING] = {AX_K, AX_K},
@@ -29,7 +29,7 @@ static struct shape parameter_shape(const struct parameter *q)
         [PARAM_START] = {AX_K},
         [PARAM_END] = {AX_K},
     };
-    struct shape s = {.rank = q->rank};
+    struct buffer_shape s = {.rank = q->rank};
     for (int i = 0; i < q->rank; i++) {
         s.axis[i] = axes[q->role][i];
         s.size[i] = q->size[i];
@@ -61,7 +61,7 @@ static unroll_status add_copy(struct plan *p, int master, int layout)
 
 /* Gradients of weights have a leading shard axis: [S, ..]. Each use of a shared weight is summed separately, so that
  * the order of a sum does not depend on the order of the uses. */
-static int add_weight_sum(struct plan *p, int master, const char *prefix, struct shape s)
+static int add_weight_sum(struct plan *p, int master, const char *prefix, struct buffer_shape s)
 {
     char name[sizeof p->buffer->name + 16];
     snprintf(name, sizeof name, "%s.%s", prefix, p->buffer[master].name);
@@ -76,7 +76,8 @@ static int add_weight_sum(struct plan *p, int master, const char *prefix, struct
     return sum;
 }
 
-static unroll_status add_parameter_gradient(struct plan *p, int master, const struct parameter *q, struct shape s)
+static unroll_status add_parameter_gradient(struct plan *p, int master, const struct parameter *q,
+                                            struct buffer_shape s)
 {
     bool shared = q->role == PARAM_EMBEDDING && p->model->tied;
     int gradient = add_weight_sum(p, master, "d", s);
@@ -88,7 +89,7 @@ static unroll_status add_parameter_gradient(struct plan *p, int master, const st
     return UNROLL_OK;
 }
 
-static unroll_status add_optimizer_states(struct plan *p, int master, struct shape s)
+static unroll_status add_optimizer_states(struct plan *p, int master, struct buffer_shape s)
 {
     for (int i = 0; i < p->config.optimizer_states; i++) {
         char name[sizeof p->buffer->name + 16];
@@ -107,7 +108,7 @@ static unroll_status lower_parameters(struct plan *p)
     const struct operand_traits *operands = p->config.traits.operands;
     for (int i = 0; i < p->model->parameters; i++) {
         const struct parameter *q = &p->model->parameter[i];
-        struct shape s = parameter_shape(q);
+        struct buffer_shape s = parameter_shape(q);
         int master = plan_add(p, q->name, p->config.real, SEG_PARAM, s);
         if (master < 0)
             return UNROLL_RESOURCE;

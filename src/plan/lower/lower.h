@@ -2,19 +2,19 @@
 #pragma once
 #include "plan/ir/plan.h"
 
-struct shape {
+struct buffer_shape {
     int rank;
     enum axis axis[BUFFER_AXES];
     uint32_t size[BUFFER_AXES];
 };
 
-#define SHAPE1(a, n)                   (struct shape){ 1, { a }, { n } }
-#define SHAPE2(a, n, b, m)             (struct shape){ 2, { a, b }, { n, m } }
-#define SHAPE3(a, n, b, m, c, k)       (struct shape){ 3, { a, b, c }, { n, m, k } }
-#define SHAPE4(a, n, b, m, c, k, d, l) (struct shape){ 4, { a, b, c, d }, { n, m, k, l } }
+#define SHAPE1(a, n)                   (struct buffer_shape){ 1, { a }, { n } }
+#define SHAPE2(a, n, b, m)             (struct buffer_shape){ 2, { a, b }, { n, m } }
+#define SHAPE3(a, n, b, m, c, k)       (struct buffer_shape){ 3, { a, b, c }, { n, m, k } }
+#define SHAPE4(a, n, b, m, c, k, d, l) (struct buffer_shape){ 4, { a, b, c, d }, { n, m, k, l } }
 
 /* Returns the index of a new buffer; -1: memory is exhausted (the error is set). */
-int plan_add(struct plan *, const char *name, enum dtype, enum segment, struct shape);
+int plan_add(struct plan *, const char *name, enum dtype, enum segment, struct buffer_shape);
 
 /* Adds the buffer [T, B, width] of a layer (-1: the last), or [1, B, width] after a pool. It is in SEG_IO if the host
  * may read it, otherwise in SEG_STEP. */
@@ -32,7 +32,7 @@ int lower_weight(const struct plan *, int master);
 struct view lower_named(const struct plan *, const char *name);
 
 /* [T, B, width], or [T, B] of classes (width 0). After a pool T = 1, an axis that is never cut. */
-struct shape lower_steps(const struct plan *, bool pooled, uint32_t width);
+struct buffer_shape lower_steps(const struct plan *, bool pooled, uint32_t width);
 
 /* Adds the loss of z and its targets, unless the mode needs none. */
 unroll_status lower_loss(struct plan *, int z);

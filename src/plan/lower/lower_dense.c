@@ -12,7 +12,7 @@ static unroll_status lower_activation(struct plan *p, int layer, int x, int y)
 }
 
 /* The input of an activation is stored for backward as "a.lN". */
-static unroll_status lower(struct plan *p, int layer, int x, int *y)
+static unroll_status lower_dense(struct plan *p, int layer, int x, int *y)
 {
     const struct layer *l = &p->model->layer[layer];
     bool tied = p->model->tied && layer + 1 == p->model->layers, linear = l->activation.kind == ACTIVATION_LINEAR;
@@ -31,4 +31,4 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     return linear ? UNROLL_OK : lower_activation(p, layer, sum, *y);
 }
 
-const struct layer_lowering lowering_dense = {"dense", lower};
+const struct layer_lowering lowering_dense = {"dense", lower_dense};

@@ -5,10 +5,10 @@
 #include "nn/losses/loss.h"
 #include <stdio.h>
 
-struct shape lower_steps(const struct plan *p, bool pooled, uint32_t width)
+struct buffer_shape lower_steps(const struct plan *p, bool pooled, uint32_t width)
 {
     const struct plan_config *c = &p->config;
-    return (struct shape){width ? 3 : 2, {pooled ? AX_ONE : AX_T, AX_B, AX_K}, {pooled ? 1 : c->T, c->B, width}};
+    return (struct buffer_shape){width ? 3 : 2, {pooled ? AX_ONE : AX_T, AX_B, AX_K}, {pooled ? 1 : c->T, c->B, width}};
 }
 
 /* Adds a gradient of a parameter by each row, [1, B, sizes of the parameter]. */
@@ -16,7 +16,7 @@ static int add_row_slopes(struct plan *p, int master)
 {
     const struct buffer *of = &p->buffer[master];
     char name[sizeof of->name + 8];
-    struct shape s = {of->rank + 2, {AX_ONE, AX_B, AX_K, AX_K}, {1, p->config.B, of->size[0], of->size[1]}};
+    struct buffer_shape s = {of->rank + 2, {AX_ONE, AX_B, AX_K, AX_K}, {1, p->config.B, of->size[0], of->size[1]}};
     snprintf(name, sizeof name, "rows.%s", of->name);
     return plan_add(p, name, p->config.real, SEG_STEP, s);
 }

@@ -6,12 +6,12 @@
 #include <stdio.h>
 
 /* Columns of x whose directions end at the same step. */
-struct part {
+struct pooled_half {
     uint32_t first, width;
     int pool;
 };
 
-static unroll_status lower_part(struct plan *p, int layer, const struct part *part, int x, int y, int at)
+static unroll_status lower_part(struct plan *p, int layer, const struct pooled_half *part, int x, int y, int at)
 {
     struct op op = op_new(OP_POOL, PHASE_FORWARD, layer + 1);
     op.choice = part->pool;
@@ -27,7 +27,7 @@ static unroll_status lower_part(struct plan *p, int layer, const struct part *pa
 static unroll_status lower_ends(struct plan *p, int layer, int x, int y)
 {
     const struct layer *l = &p->model->layer[layer];
-    struct part part = {0, 0, POOL_LAST};
+    struct pooled_half part = {0, 0, POOL_LAST};
     for (int i = 0; i < l->sources; i++) {
         const struct layer *source = l->source[i] == SOURCE_INPUT ? NULL : &p->model->layer[l->source[i]];
         const int directions = source && source->cell ? source->directions : 1;
@@ -68,11 +68,11 @@ static unroll_status lower_streaming(struct plan *p, int layer, int x, int y)
 }
 
 /* Adds the pool of a layer over x and returns its output in *y. */
-static unroll_status lower(struct plan *p, int layer, int x, int *y)
+static unroll_status lower_pool(struct plan *p, int layer, int x, int *y)
 {
     const struct layer *l = &p->model->layer[layer];
     const struct plan_config *c = &p->config;
-    const struct part all = {0, l->outputs, l->pool};
+    const struct pooled_half all = {0, l->outputs, l->pool};
     int at = -1;
     char name[32];
     if (c->resets)
@@ -97,4 +97,4 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     return lower_part(p, layer, &all, x, *y, at);
 }
 
-const struct layer_lowering lowering_pool = {"pool", lower};
+const struct layer_lowering lowering_pool = {"pool", lower_pool};

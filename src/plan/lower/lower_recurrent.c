@@ -9,7 +9,8 @@ struct layer_buffers {
     int enter_h, enter_s; /* what enters the first step, if other ranks come before this one; otherwise h0 and s0 */
 };
 
-static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
+static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct buffer_shape s,
+                    bool *ok)
 {
     if (!wanted || !*ok)
         return -1;
@@ -164,7 +165,7 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     return plan_push(p, &op);
 }
 
-static unroll_status lower(struct plan *p, int layer, int x, int *y)
+static unroll_status lower_recurrent(struct plan *p, int layer, int x, int *y)
 {
     const struct layer *l = &p->model->layer[layer];
     *y = lower_output(p, layer);
@@ -179,4 +180,4 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     return UNROLL_OK;
 }
 
-const struct layer_lowering lowering_recurrent = {"recurrent", lower};
+const struct layer_lowering lowering_recurrent = {"recurrent", lower_recurrent};

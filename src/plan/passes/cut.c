@@ -9,7 +9,7 @@
 
 static const char *const mesh_names[M_N] = {"batch", "time", "layer", "hidden"};
 
-static unroll_status refuse(const struct plan *p, const struct op *op, enum mesh m, const char *why)
+static unroll_status refuse_cut(const struct plan *p, const struct op *op, enum mesh m, const char *why)
 {
     char label[96];
     return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: operation '%s' %s; fix: choose another `split`",
@@ -35,16 +35,17 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
         if (!touches(p, op, axis))
             continue;
         switch (info->role[axis == AX_T ? 0 : axis == AX_B ? 1 : 2]) {
-        case ENTIRE: return refuse(p, op, m, "needs the whole axis in one place");
+        case ENTIRE: return refuse_cut(p, op, m, "needs the whole axis in one place");
         case CARRIED:
             if (!(info->inside >> m & 1))
-                return refuse(p, op, m,
-                              "passes its state from step to step and cannot exchange it along this axis; cut time "
-                              "into chunks instead (`chunks`)");
+                return refuse_cut(p, op, m,
+                                  "passes its state from step to step and cannot exchange it along this axis; cut time "
+                                  "into chunks instead (`chunks`)");
             if (m == M_HIDDEN && op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
-                return refuse(p, op, m,
-                              "projects its output, a sum over all units that ranks add in a different order, which "
-                              "is not exact; cut batch or layers, or leave out exact");
+                return refuse_cut(
+                    p, op, m,
+                    "projects its output, a sum over all units that ranks add in a different order, which "
+                    "is not exact; cut batch or layers, or leave out exact");
             op->group = plan_group(p, 1u << m);
             if (op->group < 0)
                 return UNROLL_RESOURCE;

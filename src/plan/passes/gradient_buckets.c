@@ -83,7 +83,7 @@ static unroll_status sum_losses(struct plan *p)
 }
 
 /* A gradient, or some of its gates. */
-struct piece {
+struct bucket_piece {
     struct view view;
     int ready;
 };
@@ -111,7 +111,7 @@ static unroll_status sum_piece(struct plan *p, struct op *bucket, const struct v
 }
 
 /* Inserts a piece sorted by `ready`; equal ones keep their order. */
-static void insert(struct piece *piece, int count, struct piece new)
+static void insert(struct bucket_piece *piece, int count, struct bucket_piece new)
 {
     for (; count > 0 && piece[count - 1].ready > new.ready; count--) piece[count] = piece[count - 1];
     piece[count] = new;
@@ -129,13 +129,13 @@ static uint32_t pieces_of(const struct plan *p, int gradient)
 }
 
 /* Lists the pieces of all gradients in the order in which they are complete, and returns their number. */
-static int find_pieces(const struct plan *p, struct piece *piece)
+static int find_pieces(const struct plan *p, struct bucket_piece *piece)
 {
     int count = 0;
     for (int i = 0; i < p->buffers; i++) {
         uint32_t n = p->buffer[i].segment == SEG_GRAD ? pieces_of(p, i) : 0;
         for (uint32_t k = 0; k < n; k++) {
-            struct piece new = {view_of(p, i, UPDATE), -1};
+            struct bucket_piece new = {view_of(p, i, UPDATE), -1};
             if (n > 1)
                 view_narrow(p, &new.view, AX_G, k, 1);
             new.ready = last_writer(p, &new.view);
@@ -172,7 +172,7 @@ unroll_status divide_products(struct plan *p)
 static unroll_status sum_all(struct plan *p)
 {
     enum { MAX_GATES = 16 };
-    struct piece *piece;
+    struct bucket_piece *piece;
     TRY(ALLOCATE(piece, (size_t)p->buffers * MAX_GATES, "to sum %d buffers", p->buffers));
     struct op bucket = bucket_new(-1, false);
     int count = find_pieces(p, piece);

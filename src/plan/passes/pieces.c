@@ -103,7 +103,7 @@ static unroll_status check_given(const struct plan_config *c)
 
 /* Rows of the batch are as good as pieces and need no repairs. Cells that multiply no state read no weights in their
  * steps: their training is not faster with pieces, which store all sums twice (docs/internals/time.md). */
-static int choose(const struct plan *p)
+static int choose_pieces(const struct plan *p)
 {
     const struct plan_config *c = &p->config;
     const uint32_t enough = c->T / (uint32_t)c->mesh[M_TIME] / ENOUGH_STEPS, rows = (ENOUGH_PIECES + c->B - 1) / c->B;
@@ -122,7 +122,7 @@ unroll_status pass_pieces(struct plan *p)
         return fail(UNROLL_USAGE, "`time_tolerance` = %g is outside 0 <= t < 1; fix: use a value in this range",
                     (double)c->time_tolerance);
     if (c->pieces == PIECES_AUTO)
-        c->pieces = choose(p);
+        c->pieces = choose_pieces(p);
     TRY(check_given(c));
     if (!plan_repairs(c))
         return UNROLL_OK;

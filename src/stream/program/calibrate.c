@@ -9,7 +9,7 @@
 
 #define GIVE_FRAMES "give frames as the model reads them, with finite numbers"
 
-struct run {
+struct calibration_run {
     struct program *p;
     double **value;       /* [vectors][size] */
     const int32_t *token; /* of this step */
@@ -49,14 +49,14 @@ static double node_value(const struct node *node, const double *value)
     }
 }
 
-static double input_value(const struct run *r, const struct binding *b, uint32_t u)
+static double input_value(const struct calibration_run *r, const struct binding *b, uint32_t u)
 {
     return b->weights                   ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
            : b->vector == ABSENT_VECTOR ? b->constant
                                         : r->value[b->vector][b->first + u];
 }
 
-static void run_pointwise(const struct run *r, struct pointwise *f)
+static void run_pointwise(const struct calibration_run *r, struct pointwise *f)
 {
     double value[RECORD_NODES];
     for (uint32_t u = 0; u < f->units; u++) {
@@ -72,7 +72,7 @@ static void run_pointwise(const struct run *r, struct pointwise *f)
     }
 }
 
-static void run_product(const struct run *r, const struct act *a)
+static void run_product(const struct calibration_run *r, const struct act *a)
 {
     const struct matrix *m = &r->p->matrix[a->matrix];
     const float *bias = a->bias ? parameter_values(r->p, a->bias) + a->bias_first : NULL;
@@ -95,7 +95,7 @@ static void run_softmax(const double *x, double *y, uint32_t n)
     for (uint32_t i = 0; i < n; i++) y[i] = exp(x[i] - largest) / sum;
 }
 
-static void run_embed(const struct run *r, const struct act *a)
+static void run_embed(const struct calibration_run *r, const struct act *a)
 {
     const size_t token = (size_t)r->token[a->token];
     for (uint32_t i = 0; i < a->count; i++)
@@ -110,7 +110,7 @@ static void run_pool(const double *x, double *largest, double *y, uint32_t n)
     largest[n] = 1;
 }
 
-static void run_act(const struct run *r, const struct act *a)
+static void run_act(const struct calibration_run *r, const struct act *a)
 {
     switch (a->kind) {
     case ACT_ENTER:
@@ -127,7 +127,7 @@ static void run_act(const struct run *r, const struct act *a)
 
 /* ---- inputs ----------------------------------------------------------------------------- */
 
-static void forget(const struct run *r)
+static void forget(const struct calibration_run *r)
 {
     for (int i = 0; i < r->p->vectors; i++) memset(r->value[i], 0, r->p->vector[i].size * sizeof **r->value);
 }
@@ -135,7 +135,7 @@ static void forget(const struct run *r)
 /* Returns the numbers in a frame. */
 static uint32_t numbers_of(const struct program *p) { return p->input < 0 ? 0 : p->vector[p->input].size; }
 
-static void step(struct run *r, const struct calibration *c, size_t at)
+static void step_calibration(struct calibration_run *r, const struct calibration_data *c, size_t at)
 {
     struct program *p = r->p;
     const uint32_t width = numbers_of(p);
@@ -147,7 +147,7 @@ static void step(struct run *r, const struct calibration *c, size_t at)
 }
 
 /* Checks that the frames fit the model and are finite. */
-static unroll_status check_calibration(const struct program *p, const struct calibration *c)
+static unroll_status check_calibration(const struct program *p, const struct calibration_data *c)
 {
     const size_t frames = c->steps * c->rows, width = numbers_of(p), tokens = (size_t)p->tokens;
     if ((tokens && !c->tokens) || (width && !c->frames))
@@ -169,9 +169,9 @@ static unroll_status check_calibration(const struct program *p, const struct cal
 }
 
 /* Runs all rows of the calibration from zero states. */
-static unroll_status run(struct program *p, const struct calibration *c)
+static unroll_status run_calibration(struct program *p, const struct calibration_data *c)
 {
-    struct run r = {.p = p};
+    struct calibration_run r = {.p = p};
     size_t numbers = 0;
     TRY(check_calibration(p, c));
     for (int i = 0; i < p->vectors; i++) numbers += p->vector[i].size;
@@ -185,7 +185,7 @@ static unroll_status run(struct program *p, const struct calibration *c)
     for (int i = 0, at = 0; i < p->vectors; at += (int)p->vector[i++].size) r.value[i] = room + at;
     for (size_t b = 0; b < c->rows; b++) {
         forget(&r);
-        for (size_t t = 0; t < c->steps; t++) step(&r, c, t * c->rows + b);
+        for (size_t t = 0; t < c->steps; t++) step_calibration(&r, c, t * c->rows + b);
     }
     release(r.value);
     release(room);
@@ -219,9 +219,12 @@ static unroll_status run_noise(struct program *p)
         token[i] = (int32_t)(words[0] % (uint32_t)model_categories(p->model, (int)(i % tokens)));
     }
     for (size_t i = 0; i < frames * width; i++) x[i] = noise(i);
-    unroll_status status = run(p, &(struct calibration){x, token, NOISE_STEPS, NOISE_ROWS});
+    unroll_status status = run_calibration(p, &(struct calibration_data){x, token, NOISE_STEPS, NOISE_ROWS});
     release(x);
     return status;
 }
 
-unroll_status program_calibrate(struct program *p, const struct calibration *c) { return c ? run(p, c) : run_noise(p); }
+unroll_status program_calibrate(struct program *p, const struct calibration_data *c)
+{
+    return c ? run_calibration(p, c) : run_noise(p);
+}

@@ -25,7 +25,7 @@ static unroll_status check_shape(const struct tensor_view *t, const char *path, 
 
 /* Reads an array of tokens or numbers; steps and rows must match those of an earlier one. */
 static unroll_status take_array(const struct tensor_view *t, const char *path, const struct unroll_model *m,
-                                bool tokens, struct calibration *c, void **room)
+                                bool tokens, struct calibration_data *c, void **room)
 {
     const size_t width = (size_t)(tokens ? model_token_columns(m) : model_numbers(m));
     TRY(check_shape(t, path, m, tokens, width));
@@ -59,7 +59,7 @@ static unroll_status take_array(const struct tensor_view *t, const char *path, c
 
 /* Reads the single array, or those named as in unroll_model_run. */
 static unroll_status take_arrays(const struct npz *file, const char *path, const struct unroll_model *m,
-                                 struct calibration *c, void *room[2])
+                                 struct calibration_data *c, void *room[2])
 {
     static const char *const names[] = {"tokens", "x"};
     if (m->n_inputs == 1)

@@ -40,7 +40,7 @@ static int32_t lesser(int32_t a, int32_t b) { return a < b ? a : b; }
 static int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
 /* Computes a node from its operands in integers. */
-static int32_t compute(const struct fixed_node *n, enum node_kind kind, int32_t a, int32_t b, int32_t c)
+static int32_t compute_node(const struct fixed_node *n, enum node_kind kind, int32_t a, int32_t b, int32_t c)
 {
     switch (kind) {
     case NODE_ADD: return narrow(aligned(a, n->shift[0]) + aligned(b, n->shift[1]), n->out);
@@ -80,9 +80,10 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
             if (f->node[i].is_constant)
                 value[i] = quantize_number(f->node[i].value, f->node[i].fraction);
             else if (f->node[i].is_needed)
-                value[i] = node->kind == NODE_INPUT ? load(r, &f->node[i], u)
-                                                    : compute(&f->node[i], node->kind, operand(f, node, 0, value),
-                                                              operand(f, node, 1, value), operand(f, node, 2, value));
+                value[i] = node->kind == NODE_INPUT
+                               ? load(r, &f->node[i], u)
+                               : compute_node(&f->node[i], node->kind, operand(f, node, 0, value),
+                                              operand(f, node, 1, value), operand(f, node, 2, value));
         }
         for (int i = 0; i < f->results; i++) {
             const struct binding *b = &f->result[i];
@@ -249,7 +250,7 @@ void unroll_integer_config_begin(unroll_integer_config *config, size_t size)
 }
 
 /* Converts the public struct. */
-static unroll_status calibration_of(const unroll_integer_config *given, struct calibration *c, bool *is_given)
+static unroll_status calibration_of(const unroll_integer_config *given, struct calibration_data *c, bool *is_given)
 {
     *is_given = given->inputs || given->tokens;
     if (*is_given && (given->steps < 1 || given->rows < 1))
@@ -257,7 +258,7 @@ static unroll_status calibration_of(const unroll_integer_config *given, struct c
                     "a calibration needs at least 1 step and 1 row, not %d x %d; fix: give 1 or more of both",
                     given->steps, given->rows);
     if (*is_given)
-        *c = (struct calibration){given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows};
+        *c = (struct calibration_data){given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows};
     return UNROLL_OK;
 }
 
@@ -293,7 +294,7 @@ unroll_status unroll_integer_new(const unroll_model *model, const unroll_integer
 {
     unroll_integer_config config = unroll_integer_config_default();
     unroll_model *used = (unroll_model *)model, *own; /* only read */
-    struct calibration c;
+    struct calibration_data c;
     struct program *p;
     bool is_given;
     if (given)

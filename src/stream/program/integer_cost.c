@@ -29,7 +29,8 @@ struct pair {
     int outputs;
 };
 
-static unroll_status step(const struct pair *p, const struct calibration *c, size_t at, const struct program *program)
+static unroll_status step_pair(const struct pair *p, const struct calibration_data *c, size_t at,
+                               const struct program *program)
 {
     const float *x = program->input < 0 ? NULL : c->frames + at * program->vector[program->input].size;
     const int32_t *token = program->tokens ? c->tokens + at * (size_t)program->tokens : NULL;
@@ -37,7 +38,7 @@ static unroll_status step(const struct pair *p, const struct calibration *c, siz
     return unroll_integer_step(p->integer, token, x, p->y);
 }
 
-static void compare(const struct pair *p, int32_t next, struct integer_cost *cost)
+static void compare_step(const struct pair *p, int32_t next, struct integer_cost *cost)
 {
     for (int i = 0; i < p->outputs; i++) {
         const double difference = (double)p->y[i] - (double)p->exact[i];
@@ -53,24 +54,24 @@ static void compare(const struct pair *p, int32_t next, struct integer_cost *cos
     cost->targets++;
 }
 
-static unroll_status run(const struct pair *p, const struct program *program, const struct calibration *c,
-                         struct integer_cost *cost)
+static unroll_status run_pair(const struct pair *p, const struct program *program, const struct calibration_data *c,
+                              struct integer_cost *cost)
 {
     const bool is_text = program->tokens == 1 && program->input < 0;
     for (size_t row = 0; row < c->rows; row++) {
         TRY(unroll_stream_reset(p->stream, 0));
         unroll_integer_reset(p->integer);
         for (size_t t = 0; t < c->steps; t++) {
-            TRY(step(p, c, t * c->rows + row, program));
-            compare(p, is_text && t + 1 < c->steps ? c->tokens[(t + 1) * c->rows + row] : -1, cost);
+            TRY(step_pair(p, c, t * c->rows + row, program));
+            compare_step(p, is_text && t + 1 < c->steps ? c->tokens[(t + 1) * c->rows + row] : -1, cost);
         }
     }
     unroll_integer_reset(p->integer);
     return UNROLL_OK;
 }
 
-unroll_status integer_cost(struct unroll_integer *integer, const struct program *program, const struct calibration *c,
-                           struct integer_cost *cost)
+unroll_status integer_cost(struct unroll_integer *integer, const struct program *program,
+                           const struct calibration_data *c, struct integer_cost *cost)
 {
     unroll_stream_config config = unroll_stream_config_default();
     config.raw = 1; /* the program's model is already the one that was asked for */
@@ -85,7 +86,7 @@ unroll_status integer_cost(struct unroll_integer *integer, const struct program 
                                              : fail(UNROLL_RESOURCE, "no memory to compare with floats");
     if (status == UNROLL_OK) {
         p.y = p.exact + p.outputs;
-        status = run(&p, program, c, cost);
+        status = run_pair(&p, program, c, cost);
     }
     release(memory);
     release(p.exact);

@@ -7,7 +7,7 @@
 
 /* Inputs for measuring magnitudes: frames [steps, rows, width] and tokens [steps, rows, columns], NULL if the model
  * reads none. Each row starts from zero states. */
-struct calibration {
+struct calibration_data {
     const float *frames;
     const int32_t *tokens;
     size_t steps, rows;
@@ -16,7 +16,7 @@ struct calibration {
 /* Reads a .npy of T x input or T x B x input numbers, or of T or T x B tokens. For several columns, reads a .npz of
  * `tokens` and `x`. path NULL: no inputs, steps is 0. */
 struct calibration_file {
-    struct calibration c;
+    struct calibration_data c;
     void *room[2];
 };
 unroll_status calibration_open(const char *path, const struct unroll_model *, struct calibration_file *);
@@ -24,7 +24,7 @@ void calibration_close(struct calibration_file *);
 
 /* Runs the program in double precision over the inputs (NULL: noise, see calibrate.c). Records the largest magnitude of
  * each vector and node. */
-unroll_status program_calibrate(struct program *, const struct calibration *);
+unroll_status program_calibrate(struct program *, const struct calibration_data *);
 
 /* Computes certain bounds of nodes from the records alone (bounds.c). */
 void program_bound(struct program *);
@@ -34,7 +34,7 @@ void program_bound(struct program *);
 enum { OPERAND_BITS = 16, MULTIPLIER_BITS = 30, MULTIPLIER_BITS_OF_8 = 15 };
 
 /* Runs program_new, program_bound, program_calibrate and the quantization. */
-unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *, int operand_bits,
+unroll_status program_new_integer(const struct unroll_model *model, const struct calibration_data *, int operand_bits,
                                   struct program **);
 
 /* Returns number i of a token's embedding (ACT_EMBED); 0 for an invalid token. */
@@ -57,7 +57,7 @@ struct integer_cost {
     size_t steps, same, targets;
     int outputs;
 };
-unroll_status integer_cost(struct unroll_integer *, const struct program *, const struct calibration *,
+unroll_status integer_cost(struct unroll_integer *, const struct program *, const struct calibration_data *,
                            struct integer_cost *);
 void describe_integer_cost(const struct integer_cost *, char line[static 256]);
 json_t *integer_cost_as_json(const struct integer_cost *); /* needs at least 1 step; the caller owns the result */

@@ -234,7 +234,7 @@ static unroll_status lower_op(struct lowering *l, const struct op *op)
 /* ---- input and output ------------------------------------------------------------------- */
 
 /* Adds the caller's floats as input; integer programs convert them. */
-static unroll_status begin(struct lowering *l)
+static unroll_status begin_program(struct lowering *l)
 {
     struct program *p = l->p;
     int x = plan_find_buffer(l->plan, "x");
@@ -256,7 +256,7 @@ static unroll_status begin(struct lowering *l)
 }
 
 /* Adds the output. Results are written directly to the caller's memory if possible. */
-static unroll_status end(struct lowering *l)
+static unroll_status end_program(struct lowering *l)
 {
     struct program *p = l->p;
     char name[32];
@@ -297,7 +297,7 @@ static unroll_status check_model(const struct unroll_model *m)
 }
 
 /* Lowers the forward operations of the plan. */
-static unroll_status lower(struct program *p, const struct plan *plan)
+static unroll_status lower_plan(struct program *p, const struct plan *plan)
 {
     struct lowering l = {.p = p, .plan = plan};
     l.vector = allocate_zeroed((size_t)plan->buffers, 2 * sizeof *l.vector);
@@ -305,11 +305,11 @@ static unroll_status lower(struct program *p, const struct plan *plan)
         return fail(UNROLL_RESOURCE, "no memory to export a model of %d buffers", plan->buffers);
     l.operand = l.vector + plan->buffers;
     for (int i = 0; i < 2 * plan->buffers; i++) l.vector[i] = ABSENT_VECTOR;
-    unroll_status status = begin(&l);
+    unroll_status status = begin_program(&l);
     for (int i = plan->phase[PHASE_FORWARD].first; i < plan->phase[PHASE_FORWARD].end && status == UNROLL_OK; i++)
         status = lower_op(&l, &plan->op[i]);
     if (status == UNROLL_OK)
-        status = end(&l);
+        status = end_program(&l);
     release(l.vector);
     return status;
 }
@@ -360,7 +360,7 @@ static uint32_t lowest_place(const struct program *p, int vector)
 }
 
 /* Computes lifetimes and places the vectors. */
-static void place(struct program *p)
+static void place_vectors(struct program *p)
 {
     use_all(p);
     for (int i = 0; i < p->vectors; i++) {
@@ -388,14 +388,14 @@ unroll_status program_new(const struct unroll_model *model, bool is_integer, str
     if (p) {
         p->model = model;
         p->is_integer = is_integer;
-        status = lower(p, plan);
+        status = lower_plan(p, plan);
     }
     plan_free(plan);
     if (status != UNROLL_OK) {
         program_free(p);
         return status;
     }
-    place(p);
+    place_vectors(p);
     *program = p;
     return UNROLL_OK;
 }

@@ -394,7 +394,7 @@ static unroll_status quantize(struct program *p, double margin)
 #define MARGIN_OF_SEEN  1.25
 #define MARGIN_OF_NOISE 2.0
 
-unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *calibration,
+unroll_status program_new_integer(const struct unroll_model *model, const struct calibration_data *calibration,
                                   int operand_bits, struct program **program)
 {
     struct program *p;

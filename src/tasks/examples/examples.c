@@ -16,7 +16,7 @@ enum { DRAW_STREAM = 0x64726177, BATCH_STREAM = 0x62617463, ITEM_STREAM = 0x6974
 /* ---- which sequences ---- */
 
 /* Sizes of the parts. Parts given as counts are taken from the end of the file. */
-struct division {
+struct part_sizes {
     size_t all, drawn_from, validation, test; /* drawn_from: the first ones of all */
     bool draws_validation, draws_test;
 };
@@ -57,8 +57,8 @@ static unroll_status order_by_class(const struct task_request *request, const st
 static bool is_drawn(size_t i, size_t k, size_t n) { return (i + 1) * k / n > i * k / n; }
 
 /* Lists the sequences of a part in file order. into: [members->count]. */
-static unroll_status draw(const struct task_request *request, enum part_of which, const struct column *classes,
-                          const struct division *division, uint32_t *into)
+static unroll_status draw_members(const struct task_request *request, enum part_of which, const struct column *classes,
+                                  const struct part_sizes *division, uint32_t *into)
 {
     const size_t n = division->drawn_from;
     const size_t test = division->draws_test ? division->test : 0;
@@ -96,16 +96,16 @@ static size_t share_of(const unroll_held_out *part, size_t count)
 }
 
 /* Computes the sizes of the parts from counts and fractions. */
-static unroll_status divide(const struct task_request *request, struct division *division)
+static unroll_status divide(const struct task_request *request, struct part_sizes *division)
 {
     const unroll_held_out *validation = &request->validation, *test = &request->test;
     const size_t all = request->data->sequences;
     const size_t last = test->data ? 0 : (size_t)test->count, before = validation->data ? 0 : (size_t)validation->count;
-    *division = (struct division){.all = all,
-                                  .validation = before,
-                                  .test = last,
-                                  .draws_validation = !validation->data && !before && validation->share > 0,
-                                  .draws_test = !test->data && !last && test->share > 0};
+    *division = (struct part_sizes){.all = all,
+                                    .validation = before,
+                                    .test = last,
+                                    .draws_validation = !validation->data && !before && validation->share > 0,
+                                    .draws_test = !test->data && !last && test->share > 0};
     if (all > UINT32_MAX)
         return fail(UNROLL_UNSUPPORTED, "%zu sequences are more than %" PRIu32 "; fix: divide the data", all,
                     UINT32_MAX);
@@ -131,7 +131,7 @@ static unroll_status divide(const struct task_request *request, struct division 
 
 /* Sets first and count of a part that is a range, or only count of one that must be drawn. Returns whether it is a
  * range. */
-static bool is_range(const struct division *division, enum part_of which, struct members *members)
+static bool is_range(const struct part_sizes *division, enum part_of which, struct members *members)
 {
     const size_t n = division->drawn_from;
     switch (which) {
@@ -154,7 +154,7 @@ unroll_status members_find(const struct task_request *request, enum part_of whic
                            struct members *members)
 {
     const unroll_dataset *other = part_data(request, which);
-    struct division division;
+    struct part_sizes division;
     if (classes && classes->type != COLUMN_CATEGORY)
         classes = NULL;
     *members = (struct members){.data = other ? other : request->data};
@@ -165,7 +165,7 @@ unroll_status members_find(const struct task_request *request, enum part_of whic
     if (is_range(&division, which, members))
         return UNROLL_OK;
     TRY(ALLOCATE(members->sequence, members->count, "for %zu sequences", members->count));
-    unroll_status status = draw(request, which, classes, &division, members->sequence);
+    unroll_status status = draw_members(request, which, classes, &division, members->sequence);
     if (status != UNROLL_OK)
         members_end(members);
     return status;
@@ -227,17 +227,17 @@ unroll_status members_of_series(const struct task_request *request, enum part_of
     return UNROLL_OK;
 }
 
-struct range member_steps(const struct members *members, size_t i)
+struct step_range member_steps(const struct members *members, size_t i)
 {
     const size_t s = member_at(members, i), begin = members->data->begin[s], end = members->data->begin[s + 1];
     size_t held[2];
     if (!members->is_cut)
-        return (struct range){begin, end};
+        return (struct step_range){begin, end};
     held_steps(&members->held[0], &members->held[1], end - begin, 1, held);
     const size_t validation = end - held[0] - held[1], test = end - held[1];
-    return members->which == PART_TRAINING     ? (struct range){begin, validation}
-           : members->which == PART_VALIDATION ? (struct range){validation, test}
-                                               : (struct range){test, end};
+    return members->which == PART_TRAINING     ? (struct step_range){begin, validation}
+           : members->which == PART_VALIDATION ? (struct step_range){validation, test}
+                                               : (struct step_range){test, end};
 }
 
 /* See examples.h. Names the series if there are only a few. */
@@ -503,7 +503,7 @@ static unroll_status divide_classes(unroll_sampler_config sampler, const int32_t
                                     int32_t **parts)
 {
     const char *column = sampler.how;
-    struct division *all;
+    struct sampler_division *all;
     sampler.how = "column";
     sampler.count = (int64_t)count;
     sampler.classes = classes;

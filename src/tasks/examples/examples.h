@@ -16,7 +16,7 @@ struct members {
     unroll_held_out held[2]; /* the last steps are held out: for validation, and after these for the test */
 };
 
-struct range {
+struct step_range {
     size_t from, to; /* range of steps in the data */
 };
 
@@ -40,7 +40,7 @@ void members_end(struct members *members);
 /* Formats "20 of 100 series: 3, 7, ..", "the last 24 steps of each of 4 series", or "" for all of a data set. */
 void members_describe(const struct members *members, char text[PART_HELD]);
 /* Returns the steps of a member that belong to the part. */
-struct range member_steps(const struct members *members, size_t i);
+struct step_range member_steps(const struct members *members, size_t i);
 
 static inline size_t steps_of(const unroll_dataset *data, size_t sequence)
 {
@@ -74,7 +74,7 @@ struct batches {
     size_t far; /* items of the last shape that are so much longer than others that each is a batch (on each rank) */
     uint64_t seed;
     bool shuffled;
-    struct division *division[PART_SHAPES_MAX]; /* among ranks, for each shape; NULL: evenly, in order */
+    struct sampler_division *division[PART_SHAPES_MAX]; /* among ranks, for each shape; NULL: evenly, in order */
 };
 
 /* Sets shape, shapes, batches, lengths and shape_of of the part. lengths [count], at least 1; NULL: all have `steps`.

@@ -155,7 +155,7 @@ static unroll_status fit_feature(struct feature *f, const struct members *member
     struct moments *moments;
     TRY(ALLOCATE(moments, (size_t)f->width, "for the scales of '%s'", f->name));
     for (size_t i = 0; i < members->count; i++) {
-        const struct range steps = member_steps(members, i);
+        const struct step_range steps = member_steps(members, i);
         if (f->column->of_sequence)
             add_entry(f, member_at(members, i), moments);
         else

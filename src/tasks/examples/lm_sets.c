@@ -14,7 +14,7 @@
 enum { LONGEST = 512 }; /* default for pairs of a training piece */
 
 /* Steps of the data, each of which except the last predicts the next. */
-struct piece {
+struct set_piece {
     size_t first, pairs;
 };
 
@@ -22,7 +22,7 @@ struct sets_part {
     struct part part;
     struct members members;
     struct batches batches;
-    struct piece *piece; /* [pieces] */
+    struct set_piece *piece; /* [pieces] */
     size_t pieces;
     const struct column *sets;
     double floor;
@@ -58,7 +58,7 @@ unroll_status sets_check(const unroll_model *model, const unroll_dataset *data)
 
 /* ---- batches ---- */
 
-static void fill_row(const struct sets_part *p, const struct piece *piece, size_t row, size_t rows,
+static void fill_row(const struct sets_part *p, const struct set_piece *piece, size_t row, size_t rows,
                      struct task_batch *batch)
 {
     size_t width = (size_t)p->sets->width;
@@ -128,15 +128,15 @@ static unroll_status cut_pieces(struct sets_part *p, size_t longest)
 {
     size_t most = 0;
     for (size_t i = 0; i < p->members.count; i++) {
-        struct range steps = member_steps(&p->members, i);
+        struct step_range steps = member_steps(&p->members, i);
         most += (steps.to - steps.from) / longest + 1;
     }
     TRY(ALLOCATE(p->piece, most, "for %zu pieces of sequences", most));
     for (size_t i = 0; i < p->members.count; i++) {
-        struct range steps = member_steps(&p->members, i);
+        struct step_range steps = member_steps(&p->members, i);
         while (steps.from + 1 < steps.to) {
             size_t pairs = steps.to - steps.from - 1 < longest ? steps.to - steps.from - 1 : longest;
-            p->piece[p->pieces++] = (struct piece){steps.from, pairs};
+            p->piece[p->pieces++] = (struct set_piece){steps.from, pairs};
             p->part.examples += pairs;
             steps.from += pairs;
         }

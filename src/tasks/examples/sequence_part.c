@@ -229,7 +229,7 @@ static unroll_status find_target(struct sequence_part *p, unsigned kinds, enum p
 /* Returns the counted steps of a member. */
 static size_t count_of(const struct sequence_part *p, size_t member)
 {
-    const struct range steps = member_steps(&p->members, member);
+    const struct step_range steps = member_steps(&p->members, member);
     return steps.to - steps.from;
 }
 
@@ -244,7 +244,7 @@ static struct sequence_row row_of(const struct sequence_part *p, size_t item)
     const size_t member = p->windows.window ? span_of(p->piece, p->members.count, item) : item,
                  s = member_at(&p->members, member);
     const size_t begin = p->members.data->begin[s];
-    const struct range steps = member_steps(&p->members, member);
+    const struct step_range steps = member_steps(&p->members, member);
     size_t from = steps.from, to = steps.to, context = 0;
     if (p->windows.window) {
         from += (item - p->piece[member]) * (size_t)p->windows.window;

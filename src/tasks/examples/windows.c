@@ -71,7 +71,7 @@ static void fill_windows(const struct part *part, int64_t epoch, int64_t number,
 /* ---- opening ---- */
 
 /* Finds the origins of a sequence: with a full context if it is long enough, otherwise with at least a patch. */
-static size_t find_origins(struct windows *w, size_t sequence, struct range range)
+static size_t find_origins(struct windows *w, size_t sequence, struct step_range range)
 {
     size_t patch = (size_t)w->recipe.patch, horizon = (size_t)w->recipe.horizon,
            whole = patch * (size_t)w->recipe.patches;
@@ -135,7 +135,7 @@ static unroll_status refuse_empty(const struct windows *w, const struct task_req
     static const char *const part[] = {"training part", "validation", "test", "data", "data"};
     size_t longest = 0;
     for (size_t s = 0; s < w->recipe.data->sequences; s++) {
-        struct range range = recipe_range(&w->recipe, request, w->which, s);
+        struct step_range range = recipe_range(&w->recipe, request, w->which, s);
         longest = range.to - range.from > longest ? range.to - range.from : longest;
     }
     return fail(

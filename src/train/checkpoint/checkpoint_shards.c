@@ -101,20 +101,20 @@ void shards_name(const struct shards *s, const char *kind, int number, char name
 
 /* ---- indexes ---- */
 
-struct entries {
+struct shard_entries {
     const char **tensor, **shard;
     int count;
     uint64_t bytes;
 };
 
-static void add_entry(struct entries *e, const char *tensor, const char *shard, size_t numbers)
+static void add_entry(struct shard_entries *e, const char *tensor, const char *shard, size_t numbers)
 {
     e->tensor[e->count] = tensor;
     e->shard[e->count++] = shard;
     e->bytes += numbers * sizeof(float);
 }
 
-static unroll_status write_index(const struct entries *e, const char *directory, const char *file)
+static unroll_status write_index(const struct shard_entries *e, const char *directory, const char *file)
 {
     char path[PATH_MAX];
     TRY(checkpoint_path(directory, file, path));
@@ -137,7 +137,7 @@ static unroll_status find_shards(const struct shards *s, const char *kind, const
 }
 
 static unroll_status write_both(const struct shards *s, const struct unroll_model *m, const struct kept *kept,
-                                const char *directory, char (*names)[SHARD_NAME_SIZE], struct entries *e)
+                                const char *directory, char (*names)[SHARD_NAME_SIZE], struct shard_entries *e)
 {
     TRY(find_shards(s, "model", directory, names));
     for (int i = 0; i < s->parameters; i++)
@@ -155,7 +155,7 @@ unroll_status shards_write_indexes(const struct shards *s, const struct unroll_m
                                    const char *directory)
 {
     const size_t most = (size_t)(s->parameters + kept->count);
-    struct entries e = {allocate_zeroed(most, sizeof *e.tensor), allocate_zeroed(most, sizeof *e.shard), 0, 0};
+    struct shard_entries e = {allocate_zeroed(most, sizeof *e.tensor), allocate_zeroed(most, sizeof *e.shard), 0, 0};
     char (*names)[SHARD_NAME_SIZE] = allocate_zeroed((size_t)s->count, sizeof *names);
     unroll_status status = e.tensor && e.shard && names ? write_both(s, m, kept, directory, names, &e)
                                                         : fail(UNROLL_RESOURCE, "no memory for the index of shards");

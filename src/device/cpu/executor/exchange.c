@@ -4,11 +4,11 @@
 #include "device/cpu/kernels/tensor.h"
 #include <string.h>
 
-struct piece {
+struct exchange_piece {
     _Alignas(64) char at[PIECE_BYTES];
 };
 
-static char *piece_kept(void) { return IN_WORKSPACE(struct piece, PRODUCT_WORKSPACE, KERNEL_WORKSPACE)->at; }
+static char *piece_kept(void) { return IN_WORKSPACE(struct exchange_piece, PRODUCT_WORKSPACE, KERNEL_WORKSPACE)->at; }
 
 /* Copies between a piece and elements [first, first + count) of a view, row by row. */
 static void copy_piece(const struct tensor *x, size_t first, size_t count, char *piece, bool pack)
@@ -165,7 +165,7 @@ static unroll_status move_shard(const struct call *call, const struct tensor *x,
 /* Sends this rank's shard to the other ranks and receives theirs; thread 0 only. */
 unroll_status kernel_all_gather(const struct call *call, int me, int team, struct work *work)
 {
-    const struct members *group = &call->group;
+    const struct rank_group *group = &call->group;
     int here = 0;
     (void)team;
     if (me > 0)

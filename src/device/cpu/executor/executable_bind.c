@@ -59,7 +59,7 @@ static void bind_steps(const struct plan *p, const struct op *op, struct call *c
     call->tolerance = op->tolerance;
     if (p->config.mesh[M_TIME] > 1) {
         call->times = call->group; /* no step waits for another rank */
-        call->group = (struct members){NULL, 0};
+        call->group = (struct rank_group){NULL, 0};
     }
 }
 
@@ -90,7 +90,7 @@ void bind_numbers(const struct plan *p, const struct op *op, struct call *call)
     call->steps = p->config.T, call->batch = p->config.B, call->shards = p->config.shards,
     call->block_steps = p->block_steps;
     if (op->group >= 0)
-        call->group = (struct members){p->group[op->group].rank, p->group[op->group].size};
+        call->group = (struct rank_group){p->group[op->group].rank, p->group[op->group].size};
     for (int i = 0; i < op->views; i++) call->view[i].access = op->view[i].access;
     if (op->kind == OP_RNN || op->kind == OP_RNN_BACK)
         bind_steps(p, op, call);

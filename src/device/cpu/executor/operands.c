@@ -118,7 +118,7 @@ static bool is_split_late(const struct plan *p, const struct buffer *master)
            recurs_beyond(p, master, threads * p->config.traits.near);
 }
 
-static void begin(struct plan *p)
+static void mark_begin(struct plan *p)
 {
     p->splits = splits(p) ? parts_of(&p->config) : 0;
     p->splits_dw = p->splits && bf16x3_fill_acc_blocks(&p->config, &p->block_steps);
@@ -228,7 +228,7 @@ const struct operand_traits cpu_operands = {.product = LAYOUT_PANELS,
                                             .bytes = bytes_of,
                                             .folds = folds,
                                             .planes = planes,
-                                            .begin = begin,
+                                            .begin = mark_begin,
                                             .choose = choose_copies};
 
 const struct device_traits cpu_traits = {.operands = &cpu_operands,

@@ -42,7 +42,7 @@ struct work {
     double flops, bytes;
 };
 
-struct members {
+struct rank_group {
     const int *rank;
     int size;
 }; /* a group of ranks; size 0: none */
@@ -73,7 +73,7 @@ struct call {
 
     struct unroll_comm *comm; /* the following fields are for operations that communicate; else NULL */
     uint32_t tag;
-    struct members group, times; /* ranks that share units, or are summed over; ranks along time, for rnn */
+    struct rank_group group, times; /* ranks that share units, or are summed over; ranks along time, for rnn */
 
     enum op_kind kind; /* the following fields are for pure communication (exchange.c) */
     int peer, views;

@@ -16,18 +16,18 @@ struct rnn {
     size_t units, width; /* U: own units; K: width of the whole h */
     size_t first_unit;   /* own units are [first_unit, first_unit + units) of K */
     bool projected;
-    size_t steps, origin;        /* of this chunk; its first step in the whole sequence */
-    int me;                      /* this thread's index in the team */
-    size_t row, row_end;         /* of this thread */
-    size_t unit, unit_end;       /* of this thread, within the own units */
-    bool rendezvous;             /* the team divides units: its threads synchronize in every step */
-    bool counts;                 /* this thread counts the work of its rows */
-    size_t scratch_row, plane;   /* elements in a row and in a plane of scratch */
-    size_t active, active_end;   /* range that contains all active rows of this step */
-    double row_steps;            /* finished so far, for counting work */
-    const struct members *group; /* NULL: this rank has all units */
-    bool gathers;                /* gather gradients of sums, to sum over all units in order */
-    size_t sums;                 /* units of a gathered row: of all ranks, or own */
+    size_t steps, origin;           /* of this chunk; its first step in the whole sequence */
+    int me;                         /* this thread's index in the team */
+    size_t row, row_end;            /* of this thread */
+    size_t unit, unit_end;          /* of this thread, within the own units */
+    bool rendezvous;                /* the team divides units: its threads synchronize in every step */
+    bool counts;                    /* this thread counts the work of its rows */
+    size_t scratch_row, plane;      /* elements in a row and in a plane of scratch */
+    size_t active, active_end;      /* range that contains all active rows of this step */
+    double row_steps;               /* finished so far, for counting work */
+    const struct rank_group *group; /* NULL: this rank has all units */
+    bool gathers;                   /* gather gradients of sums, to sum over all units in order */
+    size_t sums;                    /* units of a gathered row: of all ranks, or own */
 };
 
 /* ---- addresses ------------------------------------------------------------------------- */

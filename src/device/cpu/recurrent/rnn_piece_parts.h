@@ -17,12 +17,12 @@ struct pieces {
     const struct call *call;
     int me, team;
     struct work *work;
-    size_t count, length, rest;  /* steps of a piece; remaining steps, run last */
-    size_t states, width;        /* W */
-    size_t row;                  /* of the batch; with by_rows that of piece 0 */
-    bool by_rows;                /* a piece is a row */
-    const struct members *ranks; /* along time; NULL: this rank has all steps */
-    int place;                   /* place among them, in order of execution */
+    size_t count, length, rest;     /* steps of a piece; remaining steps, run last */
+    size_t states, width;           /* W */
+    size_t row;                     /* of the batch; with by_rows that of piece 0 */
+    bool by_rows;                   /* a piece is a row */
+    const struct rank_group *ranks; /* along time; NULL: this rank has all steps */
+    int place;                      /* place among them, in order of execution */
     size_t planes, entering, leaving, ends, began, given, told,
         held;                 /* the first plane of each; those of a step come first */
     int32_t left[PIECES_MAX]; /* steps of each piece before the row's end */
