@@ -89,15 +89,20 @@ unroll_status cmd_completion(struct settings *settings)
     return UNROLL_OK;
 }
 
-unroll_status cmd_extension(struct settings *settings)
+unroll_status run_extension(const char *name, const char *what, struct settings *settings)
 {
-    const char *name = commands[settings->command].name;
     const struct extension_command *command = extension_commands;
     while (command->name && strcmp(command->name, name) != 0) command++;
     return command->run ? command->run(settings)
                         : complain(UNROLL_UNSUPPORTED,
-                                   "'%s': built without the extension '%s'; fix: build with make EXTENSIONS=%s", name,
+                                   "'%s': built without the extension '%s'; fix: build with make EXTENSIONS=%s", what,
                                    command->extension, command->extension);
+}
+
+unroll_status cmd_extension(struct settings *settings)
+{
+    const char *name = commands[settings->command].name;
+    return run_extension(name, name, settings);
 }
 
 unroll_status command_run(enum command command, int count, char *const words[])

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/run/bench_profile.h"
-#include "cli/run/bench_serve.h"
 #include "cli/run/bench_stream.h"
 #include "cli/show/stopwatch.h"
 #include "cli/show/console.h"
@@ -449,7 +448,7 @@ unroll_status cmd_bench(struct settings *settings)
                           .hidden = shape[4],
                           .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
     if (is_given(settings, OPTION_SERVE))
-        return bench_serve(settings);
+        return run_extension("load", "--serve", settings);
     unroll_status status = ranks_open(&bench.ranks, settings);
     if (status == UNROLL_OK)
         status = check_request(&bench);

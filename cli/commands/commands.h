@@ -50,7 +50,9 @@ struct extension_command {
 };
 extern const struct extension_command extension_commands[]; /* ended by a NULL name */
 extern const struct extension_command extension_words[];    /* values of options that need an omitted extension */
-extern const char extensions_built[];                       /* "cuda xla" */
+/* Runs a command of an extension by its name in the list above. `what` is what the user typed, for messages. */
+unroll_status run_extension(const char *name, const char *what, struct settings *settings);
+extern const char extensions_built[]; /* "cuda xla" */
 
 /* COMMAND_MAN is for the build and is left out of lists for people. */
 static inline int command_is_listed(int command) { return command != COMMAND_MAN; }

@@ -263,9 +263,9 @@ static bool read_exactly(void *source, void *to, size_t count)
 static unroll_status read_array_header(struct frames *f)
 {
     struct npy_header h;
-    const char *error;
-    if (!npy_read_header(read_exactly, f, &h, &error))
-        return *error ? refuse(f, "the array %s", error) : UNROLL_DATA;
+    const char *message;
+    if (!npy_read_header(read_exactly, f, &h, &message))
+        return *message ? refuse(f, "the array %s", message) : UNROLL_DATA;
     int64_t steps = (int64_t)h.shape[0], width = f->width;
     if (strcmp(h.type, "<f4") != 0)
         return refuse(f, "the array does not hold 32-bit floats; fix: x.astype('float32')");

@@ -31,12 +31,22 @@ static const char *const descriptions[DTYPE_COUNT] = {
     [DTYPE_U32] = "<u4", [DTYPE_U16] = "<u2", [DTYPE_U8] = "|u1",  [DTYPE_BOOL] = "|b1",
 };
 
+bool npy_dtype(const char *description, enum dtype *dtype, bool *big_endian)
+{
+    const char *type = description + (*description && strchr("<>|=", *description));
+    int i = 0;
+    while (i < DTYPE_COUNT && (!descriptions[i] || strcmp(descriptions[i] + 1, type))) i++;
+    *dtype = (enum dtype)i;
+    *big_endian = *description == '>';
+    return i < DTYPE_COUNT;
+}
+
 /* Converts a header to a view without data. */
 static unroll_status describe_view(const struct npy_header *h, const char *name, struct tensor_view *tensor)
 {
-    int i = 0;
-    while (i < DTYPE_COUNT && (!descriptions[i] || strcmp(descriptions[i], h->type))) i++;
-    if (i == DTYPE_COUNT)
+    enum dtype dtype;
+    bool big_endian;
+    if (!npy_dtype(h->type, &dtype, &big_endian) || big_endian)
         return fail(UNROLL_UNSUPPORTED,
                     "'%s': its data type is '%s'; fix: convert it with .astype('<%c4') and save it again", name,
                     h->type, strpbrk(h->type, "iu") ? 'i' : 'f');
@@ -44,7 +54,7 @@ static unroll_status describe_view(const struct npy_header *h, const char *name,
         return fail(UNROLL_UNSUPPORTED,
                     "'%s' is stored in Fortran order; fix: convert it with numpy.ascontiguousarray and save it again",
                     name);
-    *tensor = (struct tensor_view){.name = name, .dtype = (enum dtype)i, .rank = h->rank};
+    *tensor = (struct tensor_view){.name = name, .dtype = dtype, .rank = h->rank};
     memcpy(tensor->shape, h->shape, sizeof h->shape);
     return UNROLL_OK;
 }
@@ -69,9 +79,9 @@ unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct
     struct tensor_view found;
     struct npy_header header;
     struct unread unread = {bytes, size};
-    const char *error;
-    if (!npy_read_header(read_unread, &unread, &header, &error))
-        return fail(UNROLL_DATA, "'%s' %s", name, *error ? error : "is truncated; fix: " SAVE_AGAIN);
+    const char *message;
+    if (!npy_read_header(read_unread, &unread, &header, &message))
+        return fail(UNROLL_DATA, "'%s' %s", name, *message ? message : "is truncated; fix: " SAVE_AGAIN);
     TRY(describe_view(&header, name, &found));
     if (!tensor_view_bytes(&found, &found.bytes))
         return fail(UNROLL_DATA, "'%s': the product of its shape overflows; fix: " SAVE_AGAIN, name);

@@ -13,6 +13,9 @@
  * UNROLL_DATA for a damaged file. */
 unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct tensor_view *tensor);
 
+/* Finds the type of the elements from NumPy's description, such as "<f4". Returns false for other types. */
+bool npy_dtype(const char *description, enum dtype *dtype, bool *big_endian);
+
 struct npz;
 
 /* Reads a whole .npz, or a .npy as an archive with one array named "". The checksum of each array is verified. */

@@ -15,35 +15,40 @@ bool tensor_view_bytes(const struct tensor_view *tensor, uint64_t *bytes)
     return true;
 }
 
-/* Returns an element as a double, which is exact for all types except 64-bit integers beyond 2^53. */
-static double element(const struct tensor_view *tensor, uint64_t i)
-{
-    const char *at = (const char *)tensor->data + i * dtype_size(tensor->dtype);
+/* A separate loop for each type, because arrays may have millions of numbers. */
+#define EACH(type, value)                                           \
+    for (size_t i = 0; i < count; i++) {                            \
+        type x;                                                     \
+        memcpy(&x, (const char *)from + i * sizeof x, sizeof x);    \
+        to[i] = (double)(value);                                    \
+    }                                                               \
+    break
 
-#define ELEMENT(type, value)            \
-    {                                   \
-        type x;                         \
-        memcpy(&x, at, sizeof x);       \
-        return (double)(value);         \
-    }
-    switch (tensor->dtype) {
-    case DTYPE_F64: ELEMENT(double, x)
-    case DTYPE_F32: ELEMENT(float, x)
-    case DTYPE_F16: ELEMENT(uint16_t, f16_to_f32(x))
-    case DTYPE_BF16: ELEMENT(uint16_t, bf16_to_f32(x))
-    case DTYPE_I64: ELEMENT(int64_t, x)
-    case DTYPE_I32: ELEMENT(int32_t, x)
-    case DTYPE_I16: ELEMENT(int16_t, x)
-    case DTYPE_I8: ELEMENT(int8_t, x)
-    case DTYPE_U64: ELEMENT(uint64_t, x)
-    case DTYPE_U32: ELEMENT(uint32_t, x)
-    case DTYPE_U16: ELEMENT(uint16_t, x)
-    case DTYPE_U8: ELEMENT(uint8_t, x)
-    case DTYPE_BOOL: ELEMENT(uint8_t, x != 0)
+void doubles_of(enum dtype dtype, const void *from, double *to, size_t count)
+{
+    switch (dtype) {
+    case DTYPE_F64: EACH(double, x);
+    case DTYPE_F32: EACH(float, x);
+    case DTYPE_F16: EACH(uint16_t, f16_to_f32(x));
+    case DTYPE_BF16: EACH(uint16_t, bf16_to_f32(x));
+    case DTYPE_I64: EACH(int64_t, x);
+    case DTYPE_I32: EACH(int32_t, x);
+    case DTYPE_I16: EACH(int16_t, x);
+    case DTYPE_I8: EACH(int8_t, x);
+    case DTYPE_U64: EACH(uint64_t, x);
+    case DTYPE_U32: EACH(uint32_t, x);
+    case DTYPE_U16: EACH(uint16_t, x);
+    case DTYPE_U8: EACH(uint8_t, x);
+    case DTYPE_BOOL: EACH(uint8_t, x != 0);
     case DTYPE_COUNT: break;
     }
-#undef ELEMENT
-    return NAN;
+}
+
+static double element(const struct tensor_view *tensor, uint64_t i)
+{
+    double value = NAN;
+    doubles_of(tensor->dtype, (const char *)tensor->data + i * dtype_size(tensor->dtype), &value, 1);
+    return value;
 }
 
 unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
@@ -65,7 +70,7 @@ unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
     return UNROLL_OK;
 }
 
-static bool is_integer(enum dtype dtype)
+bool dtype_is_whole(enum dtype dtype)
 {
     return dtype != DTYPE_F64 && dtype != DTYPE_F32 && dtype != DTYPE_F16 && dtype != DTYPE_BF16;
 }
@@ -73,7 +78,7 @@ static bool is_integer(enum dtype dtype)
 unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t *to)
 {
     uint64_t count = tensor_view_count(tensor);
-    if (!is_integer(tensor->dtype))
+    if (!dtype_is_whole(tensor->dtype))
         return fail(UNROLL_DATA, "tensor '%.160s' holds %s; it must hold integers; fix: save it as integers",
                     tensor->name, dtype_name(tensor->dtype));
     for (uint64_t i = 0; i < count; i++) {

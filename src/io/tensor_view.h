@@ -31,6 +31,10 @@ unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t 
 
 uint64_t tensor_view_count(const struct tensor_view *tensor);
 
+bool dtype_is_whole(enum dtype dtype); /* integers and booleans */
+/* Converts little-endian elements to doubles, which is exact for all types except 64-bit integers beyond 2^53. */
+void doubles_of(enum dtype dtype, const void *from, double *to, size_t count);
+
 /* Formats the shape as "[20, 3, 8]" for messages. Returns text. */
 enum { SHAPE_TEXT = 176 };
 const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "tasks/lm.h"
@@ -187,12 +188,6 @@ static bool has_score(const struct events_part *e, const struct event_line *line
     return line->score >= 0 && !empty;
 }
 
-static int compare_scores(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static unroll_status events_learn(const struct part *part, json_t *schema)
 {
     const struct events_part *e = (const struct events_part *)part;
@@ -202,7 +197,7 @@ static unroll_status events_learn(const struct part *part, json_t *schema)
     for (struct event_line line = line_at(e, 0); line.end > line.from; line = line_at(e, line.end))
         if (has_score(e, &line))
             score[count++] = line.score;
-    qsort(score, count, sizeof *score, compare_scores);
+    qsort(score, count, sizeof *score, compare_doubles);
     const size_t at = (size_t)(e->quantile * (double)count);
     const double threshold = count ? score[at < count ? at : count - 1] : 1e30;
     release(score);

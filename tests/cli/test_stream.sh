@@ -149,7 +149,7 @@ refuses 3 "is not a wav file" 'RIFFxxxxWAVY' frames --format wav
 refuses 3 "the sound ends in its header" 'RIFFxxxxWAVEfmt ' frames --format wav
 refuses 3 "6 bytes of samples are not a multiple of 4" 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0@\37\0\0\0}\0\0\4\0\20\0data\6\0\0\0aabbccLIST' \
     frames --format wav
-refuses 3 "is not a .npy file" 'NUMPYNUMPY' frames --format npy
+refuses 3 "is not a NumPy array" 'NUMPYNUMPY' frames --format npy
 refuses 3 "the array ends in its header" '\223NUMPY\1\0\166\0{' frames --format npy
 head -c 300 frames.npy | unroll stream frames --format npy >output 2>message
 holds "an array that is cut off" test $? -eq 3

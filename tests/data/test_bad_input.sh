@@ -173,7 +173,7 @@ data "one number" scalar.npy "'scalar.npy' is a single number"
 npy texts.npy '<U1' '2,' 'a\0\0\0b\0\0\0'
 data "texts for x" texts.npy "x holds texts|tokens"
 file header.npy '\x93NUMPY\1\0\004\0{}  '
-data "a header that NumPy does not write" header.npy "'header.npy': its header is not the dict"
+data "a header that NumPy does not write" header.npy "'header.npy' has a header that is not the dict"
 npy parts/x.npy '<f4' '2, 1, 1' '\0\0\0\0\0\0\0\0'
 npy parts/y.npy '|u1' '3,' '\1\2\3'
 data "labels of another number than examples" parts "y has 3 entries, x 2|one for each" --reader npz

@@ -16,7 +16,7 @@ rm -rf "$build" && mkdir -p "$build" && cp -a "$1/src" "$1/cli" "$build" &&
 check core all
 check test ! -d "$build/extensions"
 check test "$(nm "$build/libunroll.a" 2>/dev/null | grep -cE ' [TtDd] .*(cuda|opencl|verilog|policy_|several)')" = 0
-for case in 'cuda plan --device cuda' 'cluster plan --device cpu,cpu' 'cluster launch --ranks 2 train x' 'hardware export --to verilog x y'; do
+for case in 'cuda plan --device cuda' 'cluster plan --device cpu,cpu' 'cluster launch --ranks 2 train x' 'serve bench --serve http://127.0.0.1:9/v2/models/x' 'hardware export --to verilog x y'; do
     check refused ${case#* }
     check grep -q "built without the extension '${case%% *}'" "$place/said"
     check grep -q "make EXTENSIONS=${case%% *}" "$place/said"

@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-EXTENSION_TAGS = 45  # tags of extensions that another room has, too
-EXTENSION_WORDS = 28  # names in four files or more, with those of extensions
+EXTENSION_TAGS = 46  # tags of extensions that another room has, too
+EXTENSION_WORDS = 29  # names in four files or more, with those of extensions
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 TAG = re.compile(r'\b(?:struct|union|enum) (\w+)\s*\{')
 WORD = re.compile(r'^static (?:inline )?[\w *]*?\b([a-z0-9]+)\(', re.M)

@@ -2,6 +2,7 @@
  * symbolic time and batch axes, first and last states as inputs and outputs. Recurrent layers without an ONNX operator
  * are refused. docs/howto/from-onnx.md lists the names of values. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,11 +50,6 @@ static size_t begin_node(struct exporter *e, const char *op, const char *inputs,
     return node;
 }
 
-static void put_node(struct exporter *e, const char *op, const char *inputs, const char *output)
-{
-    pb_end(&e->w, begin_node(e, op, inputs, output));
-}
-
 static size_t begin_attribute(struct exporter *e, const char *name, enum onnx_attribute_type type)
 {
     size_t attribute = pb_begin(&e->w, NODE_ATTRIBUTE);
@@ -81,6 +77,33 @@ static void put_string(struct exporter *e, const char *name, const char *value)
     size_t a = begin_attribute(e, name, ONNX_A_STRING);
     pb_put_string(&e->w, 4, value);
     pb_end(&e->w, a);
+}
+
+/* Writes a node without attributes. The rest are its inputs, as for printf. */
+__attribute__((format(printf, 4, 5))) static void put_node(struct exporter *e, const char *op, const char *output,
+                                                           const char *format, ...)
+{
+    char inputs[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(inputs, sizeof inputs, format, arguments);
+    va_end(arguments);
+    pb_end(&e->w, begin_node(e, op, inputs, output));
+}
+
+static void put_axis_node(struct exporter *e, const char *op, const char *inputs, const char *output, int64_t axis)
+{
+    size_t node = begin_node(e, op, inputs, output);
+    put_int(e, "axis", axis);
+    pb_end(&e->w, node);
+}
+
+static void put_transpose(struct exporter *e, const char *input, const char *output, const uint64_t *perm, int rank)
+{
+    size_t node = begin_node(e, "Transpose", input, output), a = begin_attribute(e, "perm", ONNX_A_INTS);
+    for (int k = 0; k < rank; k++) pb_put_varint(&e->w, 8, perm[k]);
+    pb_end(&e->w, a);
+    pb_end(&e->w, node);
 }
 
 /* ---- constants ------------------------------------------------------------------------- */
@@ -175,11 +198,8 @@ static void export_column(struct exporter *e, int column, int64_t place)
     put_floats(put_tensor(e, table, ONNX_FLOAT, 2, dim), model_values(e->m, PARAM_EMBEDDING, column, 0),
                dim[0] * dim[1]);
     snprintf(inputs, sizeof inputs, "tokens %s", chosen);
-    size_t node = begin_node(e, "Gather", inputs, ids);
-    put_int(e, "axis", 2);
-    pb_end(&e->w, node);
-    snprintf(inputs, sizeof inputs, "%s %s", table, ids);
-    put_node(e, "Gather", inputs, rows);
+    put_axis_node(e, "Gather", inputs, ids, 2);
+    put_node(e, "Gather", rows, "%s %s", table, ids);
 }
 
 /* Writes the inputs of a model with several columns: "tokens" [time, batch, token columns] and "x" with the numeric
@@ -200,9 +220,7 @@ static void export_columns(struct exporter *e)
         snprintf(end, 16, m->inputs[i].tokens ? " embedded.%d" : " x", i);
     }
     snprintf(e->y[0], sizeof e->y[0], "embedded");
-    size_t node = begin_node(e, "Concat", joined + 1, "embedded");
-    put_int(e, "axis", 2);
-    pb_end(&e->w, node);
+    put_axis_node(e, "Concat", joined + 1, "embedded", 2);
 }
 
 /* Writes the graph's inputs, and the embedding or one-hot encoding. */
@@ -224,12 +242,12 @@ static void export_input(struct exporter *e)
         size_t dim[] = {(size_t)s->input, (size_t)s->embed};
         put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), model_values(e->m, PARAM_EMBEDDING, 0, 0),
                    dim[0] * dim[1]);
-        put_node(e, "Gather", "embedding.weight tokens", "embedded");
+        put_node(e, "Gather", "embedded", "embedding.weight tokens");
         return;
     }
     put_integers(e, "symbols", 0, &(int64_t){s->input}, 1);
     put_floats(put_tensor(e, "one_hot", ONNX_FLOAT, 1, &(size_t){2}), (const float[]){0, 1}, 2);
-    put_node(e, "OneHot", "tokens symbols one_hot", "embedded");
+    put_node(e, "OneHot", "embedded", "tokens symbols one_hot");
 }
 
 /* ---- recurrent layers ------------------------------------------------------------------ */
@@ -336,7 +354,7 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
                                      p[] = {PARAM_VECTOR};
     const struct layer *l = &e->m->layer[layer];
     const int *order = l->cell->foreign.onnx_gates, gates = cell_inputs_from(l->cell, FROM_X);
-    char name[64], inputs[128];
+    char name[64], input[64];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d", layer), name)
     export_weights(e, NAMED("W"), layer, w, 1, order, gates, l->hidden, l->input);
     export_weights(e, NAMED("R"), layer, r, 1, order, gates, l->hidden, l->hidden);
@@ -353,18 +371,13 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
     export_recurrent_node(e, layer, x);
     if (l->directions == 1) {
         put_integers(e, NAMED("axis"), 1, &(int64_t){1}, 1);
-        snprintf(inputs, sizeof inputs, "Y.l%d axis.l%d", layer, layer);
-        put_node(e, "Squeeze", inputs, e->y[layer + 1]);
+        put_node(e, "Squeeze", e->y[layer + 1], "Y.l%d axis.l%d", layer, layer);
         return;
     }
-    snprintf(inputs, sizeof inputs, "Y.l%d", layer);
-    size_t node = begin_node(e, "Transpose", inputs, NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
-    for (int k = 0; k < 4; k++) pb_put_varint(&e->w, 8, (const uint64_t[]){0, 2, 1, 3}[k]);
-    pb_end(&e->w, a);
-    pb_end(&e->w, node);
+    snprintf(input, sizeof input, "Y.l%d", layer);
+    put_transpose(e, input, NAMED("side"), (const uint64_t[]){0, 2, 1, 3}, 4);
     put_integers(e, NAMED("shape"), 1, (const int64_t[]){0, 0, l->outputs}, 3);
-    snprintf(inputs, sizeof inputs, "side.l%d shape.l%d", layer, layer);
-    put_node(e, "Reshape", inputs, e->y[layer + 1]);
+    put_node(e, "Reshape", e->y[layer + 1], "side.l%d shape.l%d", layer, layer);
 #undef NAMED
 }
 
@@ -373,7 +386,7 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
 /* Writes alpha f(beta x) or alpha x + beta as products and sums with scalars. */
 static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x, const char *y)
 {
-    char alpha[32], beta[32], inner[32], outer[32], inputs[128];
+    char alpha[32], beta[32], inner[32], outer[32];
     bool affine = f->kind == ACTIVATION_AFFINE;
     snprintf(alpha, sizeof alpha, "alpha.l%d", layer);
     snprintf(beta, sizeof beta, "beta.l%d", layer);
@@ -381,12 +394,10 @@ static void export_scaled(struct exporter *e, int layer, const struct activation
     snprintf(outer, sizeof outer, "outer.l%d", layer);
     put_scalar(e, alpha, f->alpha);
     put_scalar(e, beta, f->beta);
-    snprintf(inputs, sizeof inputs, "%s %s", x, affine ? alpha : beta);
-    put_node(e, "Mul", inputs, inner);
+    put_node(e, "Mul", inner, "%s %s", x, affine ? alpha : beta);
     if (!affine)
-        put_node(e, "Tanh", inner, outer);
-    snprintf(inputs, sizeof inputs, "%s %s", affine ? inner : outer, affine ? beta : alpha);
-    put_node(e, affine ? "Add" : "Mul", inputs, y);
+        put_node(e, "Tanh", outer, "%s", inner);
+    put_node(e, affine ? "Add" : "Mul", y, "%s %s", affine ? inner : outer, affine ? beta : alpha);
 }
 
 static void export_activation(struct exporter *e, int layer, const char *x, const char *y)
@@ -414,7 +425,7 @@ static void export_dense_weight(struct exporter *e, int layer, char *name, size_
     const struct layer *l = &e->m->layer[layer];
     snprintf(name, size, "weight.l%d", layer);
     if (e->m->tied && layer + 1 == e->m->layers) {
-        put_node(e, "Transpose", "embedding.weight", name);
+        put_node(e, "Transpose", name, "embedding.weight");
         return;
     }
     size_t dim[] = {l->input, l->outputs};
@@ -430,20 +441,18 @@ static void export_dense(struct exporter *e, int layer, const char *x)
     const struct layer *l = &e->m->layer[layer];
     const char *y = e->y[layer + 1];
     bool linear = l->activation.kind == ACTIVATION_LINEAR;
-    char weight[32], product[32], sum[64], inputs[160];
+    char weight[32], product[32], sum[64];
     export_dense_weight(e, layer, weight, sizeof weight);
     snprintf(product, sizeof product, "product.l%d", layer);
     snprintf(sum, sizeof sum, "sum.l%d", layer);
     const char *last = linear ? y : sum;
-    snprintf(inputs, sizeof inputs, "%s %s", x, weight);
-    put_node(e, "MatMul", inputs, l->bias ? product : last);
+    put_node(e, "MatMul", l->bias ? product : last, "%s %s", x, weight);
     if (l->bias) {
         char bias[32];
         snprintf(bias, sizeof bias, "bias.l%d", layer);
         put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){l->outputs}),
                    model_values(e->m, PARAM_B_DENSE, layer, 0), l->outputs);
-        snprintf(inputs, sizeof inputs, "%s %s", product, bias);
-        put_node(e, "Add", inputs, last);
+        put_node(e, "Add", last, "%s %s", product, bias);
     }
     if (!linear)
         export_activation(e, layer, sum, y);
@@ -460,21 +469,15 @@ static void export_end(struct exporter *e, int source, const char *name)
         snprintf(shape, sizeof shape, "at.%s", name);
         put_integers(e, shape, 0, &(int64_t){-1}, 1);
         snprintf(inputs, sizeof inputs, "%s %s", e->y[source + 1], shape);
-        size_t node = begin_node(e, "Gather", inputs, name);
-        put_int(e, "axis", 0);
-        pb_end(&e->w, node);
+        put_axis_node(e, "Gather", inputs, name, 0);
         return;
     }
     snprintf(inputs, sizeof inputs, "hn.l%d", source);
     snprintf(side, sizeof side, "side.%s", name);
     snprintf(shape, sizeof shape, "shape.%s", name);
-    size_t node = begin_node(e, "Transpose", inputs, side), a = begin_attribute(e, "perm", ONNX_A_INTS);
-    for (int k = 0; k < 3; k++) pb_put_varint(&e->w, 8, (const uint64_t[]){1, 0, 2}[k]);
-    pb_end(&e->w, a);
-    pb_end(&e->w, node);
+    put_transpose(e, inputs, side, (const uint64_t[]){1, 0, 2}, 3);
     put_integers(e, shape, 1, (const int64_t[]){0, l->outputs}, 2);
-    snprintf(inputs, sizeof inputs, "%s %s", side, shape);
-    put_node(e, "Reshape", inputs, name);
+    put_node(e, "Reshape", name, "%s %s", side, shape);
 }
 
 static void export_ends(struct exporter *e, int layer)
@@ -486,11 +489,8 @@ static void export_ends(struct exporter *e, int layer)
         export_end(e, l->source[k], l->sources == 1 ? e->y[layer + 1] : name);
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", name);
     }
-    if (l->sources == 1)
-        return;
-    size_t node = begin_node(e, "Concat", inputs, e->y[layer + 1]);
-    put_int(e, "axis", 1);
-    pb_end(&e->w, node);
+    if (l->sources > 1)
+        put_axis_node(e, "Concat", inputs, e->y[layer + 1], 1);
 }
 
 /* Reduces over time, the first axis. */
@@ -544,9 +544,7 @@ static const char *export_sources(struct exporter *e, int layer, char *joined, s
     for (int k = 0; k < l->sources; k++)
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", e->y[l->source[k] + 1]);
     snprintf(joined, size, "joined.l%d", layer);
-    size_t node = begin_node(e, "Concat", inputs, joined);
-    put_int(e, "axis", l->pooled && !layer_pool_of(l) ? 1 : 2);
-    pb_end(&e->w, node);
+    put_axis_node(e, "Concat", inputs, joined, l->pooled && !layer_pool_of(l) ? 1 : 2);
     return joined;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "data/builder/draft.h"
 #include "data/builder/table_cell.h"
@@ -16,12 +17,6 @@ struct gaps {
     int months;
     size_t missing, irregular, first; /* first: the row after the first gap */
 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Returns the whole months between two times with the same day of the month and time of day; 0: none. */
 static int months_between(double from, double to)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "data/builder/table_cell.h"
 
@@ -412,12 +413,6 @@ const char *time_form_name(enum time_form form)
                                                   [TIME_YEAR] = "years",
                                                   [TIME_STEP] = "the numbers of steps"};
     return names[form];
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 double time_interval(const double *times, size_t count)

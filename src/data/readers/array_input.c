@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "base/memory.h"
 
 enum { CHUNK = 1 << 13, ELEMENTS = CHUNK / 8 };
@@ -60,33 +59,6 @@ static void swap_bytes(unsigned char *at, size_t count, size_t bytes)
         }
 }
 
-/* A separate loop for each type, because arrays may have millions of numbers. */
-#define EACH(type, value)                                   \
-    for (size_t i = 0; i < count; i++) {                    \
-        type x;                                             \
-        memcpy(&x, from + i * sizeof x, sizeof x);          \
-        to[i] = (double)(value);                            \
-    }                                                       \
-    break
-
-static void widen(const struct array *a, const unsigned char *from, double *to, size_t count)
-{
-    switch (a->kind * 16 + a->bytes) {
-    case 'f' * 16 + 2: EACH(uint16_t, f16_to_f32(x));
-    case 'f' * 16 + 4: EACH(float, x);
-    case 'f' * 16 + 8: EACH(double, x);
-    case 'i' * 16 + 1: EACH(int8_t, x);
-    case 'i' * 16 + 2: EACH(int16_t, x);
-    case 'i' * 16 + 4: EACH(int32_t, x);
-    case 'i' * 16 + 8: EACH(int64_t, x);
-    case 'b' * 16 + 1: EACH(uint8_t, x != 0);
-    case 'u' * 16 + 1: EACH(uint8_t, x);
-    case 'u' * 16 + 2: EACH(uint16_t, x);
-    case 'u' * 16 + 4: EACH(uint32_t, x);
-    default: EACH(uint64_t, x);
-    }
-}
-
 unroll_status array_floats(struct input *input, const struct array *array, float *to, size_t count)
 {
     unsigned char chunk[CHUNK];
@@ -97,7 +69,7 @@ unroll_status array_floats(struct input *input, const struct array *array, float
         TRY(array_bytes(input, chunk, part * bytes));
         if (array->big_endian)
             swap_bytes(chunk, part, bytes);
-        widen(array, chunk, wide, part);
+        doubles_of(array->dtype, chunk, wide, part);
         for (size_t i = 0; i < part; i++) to[i] = (float)wide[i];
     }
     return UNROLL_OK;
@@ -135,7 +107,7 @@ double array_number(const struct array *array, const unsigned char *at)
     memcpy(bytes, at, (size_t)array->bytes);
     if (array->big_endian)
         swap_bytes(bytes, 1, (size_t)array->bytes);
-    widen(array, bytes, &value, 1);
+    doubles_of(array->dtype, bytes, &value, 1);
     return value;
 }
 
@@ -154,11 +126,9 @@ static size_t put_utf8(uint32_t code, char *to)
 /* Formats an element as text and returns its length. */
 size_t array_text(const struct array *array, const unsigned char *at, char text[ARRAY_TEXT])
 {
-    size_t length = 0, step = array->kind == 'U' ? 4 : 1;
-    if (array->kind == 'f')
-        return (size_t)snprintf(text, ARRAY_TEXT, "%.9g", array_number(array, at));
+    size_t length = 0, step = (size_t)array->character;
     if (!array_is_text(array))
-        return (size_t)snprintf(text, ARRAY_TEXT, "%.0f", array_number(array, at));
+        return (size_t)snprintf(text, ARRAY_TEXT, array_is_whole(array) ? "%.0f" : "%.9g", array_number(array, at));
     for (size_t i = 0; i + step <= (size_t)array->bytes && length + 4 <= ARRAY_TEXT; i += step) {
         uint32_t code = at[i];
         if (step == 4)

@@ -2,6 +2,7 @@
  * reads arrays into memory. */
 #pragma once
 #include "io/input.h"
+#include "io/tensor_view.h"
 
 enum {
     ARRAY_RANK = 8,
@@ -11,15 +12,16 @@ enum {
 };
 
 struct array {
-    char kind; /* 'f' floats, 'i' integers, 'u' unsigned ones, 'b' booleans, 'U' and 'S' texts, as in NumPy */
-    int bytes; /* of an element */
+    enum dtype dtype; /* of numbers */
+    int character;    /* bytes of a character of texts; 0: numbers */
+    int bytes;        /* of an element */
     bool big_endian;
     int rank;
     uint64_t shape[ARRAY_RANK];
 };
 
-static inline bool array_is_text(const struct array *a) { return a->kind == 'U' || a->kind == 'S'; }
-static inline bool array_is_whole(const struct array *a) { return a->kind != 'f' && !array_is_text(a); }
+static inline bool array_is_text(const struct array *a) { return a->character > 0; }
+static inline bool array_is_whole(const struct array *a) { return !array_is_text(a) && dtype_is_whole(a->dtype); }
 
 /* Reads the header of an .npy. Other elements and arrays in Fortran order are refused. */
 unroll_status array_npy_header(struct input *input, struct array *array);

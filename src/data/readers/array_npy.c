@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/npy.h"
 #include "io/npy_header.h"
 #include "base/number.h"
 #include "data/readers/array_input.h"
@@ -12,15 +13,14 @@ enum { MAX_TEXT = ARRAY_ELEMENT / 4 /* characters */ };
 static unroll_status find_type(struct input *in, const struct npy_header *h, struct array *a)
 {
     const char *type = h->type + (h->type[0] && strchr("<>|=", h->type[0]));
-    int64_t bytes = 0;
-    *a = (struct array){.kind = type[0], .big_endian = h->type[0] == '>', .rank = h->rank};
+    int64_t characters;
+    *a = (struct array){.rank = h->rank, .character = *type == 'U' ? 4 : *type == 'S'};
     memcpy(a->shape, h->shape, sizeof a->shape);
-    bool good = type[0] && number_whole_integer(type + 1, 1, MAX_TEXT, &bytes) == NUMBER_OK &&
-                (array_is_text(a) || (type[0] == 'b' && bytes == 1) || (type[0] == 'f' && bytes > 1 && bytes <= 8) ||
-                 (strchr("iu", type[0]) && bytes <= 8)) &&
-                (array_is_text(a) || (bytes & (bytes - 1)) == 0);
-    a->bytes = (int)bytes * (type[0] == 'U' ? 4 : 1);
-    if (!good)
+    if (npy_dtype(h->type, &a->dtype, &a->big_endian))
+        a->bytes = (int)dtype_size(a->dtype);
+    else if (array_is_text(a) && number_whole_integer(type + 1, 1, MAX_TEXT, &characters) == NUMBER_OK)
+        a->bytes = a->character * (int)characters;
+    if (a->bytes == 0)
         return fail(
             UNROLL_UNSUPPORTED,
             "'%s' has elements of the type '%s', not numbers; fix: .astype('float32'), or .astype(str) of names, "
@@ -43,8 +43,8 @@ static bool read_input(void *source, void *to, size_t count)
 unroll_status array_npy_header(struct input *in, struct array *a)
 {
     struct npy_header h;
-    const char *error;
-    if (!npy_read_header(read_input, in, &h, &error))
-        return *error ? fail(UNROLL_DATA, "'%s' %s", input_name(in), error) : UNROLL_DATA;
+    const char *message;
+    if (!npy_read_header(read_input, in, &h, &message))
+        return *message ? fail(UNROLL_DATA, "'%s' %s", input_name(in), message) : UNROLL_DATA;
     return find_type(in, &h, a);
 }

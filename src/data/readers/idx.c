@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/readers/array_input.h"
 #include "data/builder/builder.h"
@@ -17,12 +17,11 @@ static bool find_type(unsigned char code, struct array *a)
 {
     static const struct {
         unsigned char code;
-        char kind;
-        int bytes;
-    } types[] = {{8, 'u', 1}, {9, 'i', 1}, {11, 'i', 2}, {12, 'i', 4}, {13, 'f', 4}, {14, 'f', 8}};
+        enum dtype dtype;
+    } types[] = {{8, DTYPE_U8}, {9, DTYPE_I8}, {11, DTYPE_I16}, {12, DTYPE_I32}, {13, DTYPE_F32}, {14, DTYPE_F64}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].code == code)
-            return a->kind = types[i].kind, a->bytes = types[i].bytes, true;
+            return a->dtype = types[i].dtype, a->bytes = (int)dtype_size(a->dtype), true;
     return false;
 }
 
@@ -74,25 +73,17 @@ static bool name_labels(const char *images, char labels[LABELS_PATH])
     return true;
 }
 
-static bool is_there(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0;
-}
-
 /* Tries the name without a suffix of compression, or with another one. */
 static bool find_labels(char labels[LABELS_PATH])
 {
     size_t length = strlen(labels);
-    if (is_there(labels))
+    if (file_exists(labels))
         return true;
     if (length > 3 && strcmp(labels + length - 3, ".gz") == 0)
         labels[length - 3] = '\0';
     else if (length + 4 <= LABELS_PATH)
         memcpy(labels + length, ".gz", 4);
-    if (is_there(labels))
-        return true;
-    return false;
+    return file_exists(labels);
 }
 
 static unroll_status take_labels(struct input *in, struct labels *l)
@@ -100,7 +91,7 @@ static unroll_status take_labels(struct input *in, struct labels *l)
     const char *member;
     TRY(input_next(in, &member));
     TRY(read_header(in, &l->array));
-    if (l->array.rank != 1 || l->array.kind == 'f')
+    if (l->array.rank != 1 || !array_is_whole(&l->array))
         return fail(UNROLL_DATA, "'%s' holds no labels: they are one axis of integers; fix: put the right file there",
                     input_name(in));
     return array_whole(in, &l->array, &l->value);

@@ -346,17 +346,23 @@ unroll_status adjoint_gemm(struct plan *p, int index)
     return push_input_bias(p, &forward, dy);
 }
 
+/* Adds a backward operation that turns the gradient dy of y into the gradient dx of x, if both are wanted. */
+static unroll_status push_pair(struct plan *p, const struct op *forward, struct op *op, int y, int dy, int x, int dx)
+{
+    op->view[dy] = gradient_read(p, &forward->view[y]);
+    if (op->view[dy].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward->view[x], &op->view[dx]));
+    return op->view[dx].buffer < 0 ? UNROLL_OK : plan_push(p, op);
+}
+
 unroll_status adjoint_dropout(struct plan *p, int index)
 {
     const struct op forward = p->op[index];
     struct op op = backward_op(&forward, OP_DROPOUT);
-    op.view[DROPOUT_X] = gradient_read(p, &forward.view[DROPOUT_Y]);
     op.view[DROPOUT_RUN] = forward.view[DROPOUT_RUN];
     op.view[DROPOUT_LENGTHS] = forward.view[DROPOUT_LENGTHS];
-    if (op.view[DROPOUT_X].buffer < 0)
-        return UNROLL_OK;
-    TRY(gradient_write(p, &forward.view[DROPOUT_X], &op.view[DROPOUT_Y]));
-    return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+    return push_pair(p, &forward, &op, DROPOUT_Y, DROPOUT_X, DROPOUT_X, DROPOUT_Y);
 }
 
 unroll_status adjoint_activate(struct plan *p, int index)
@@ -366,37 +372,25 @@ unroll_status adjoint_activate(struct plan *p, int index)
     op.activation = forward.activation;
     op.view[ACTIVATE_BACK_X] = forward.view[ACTIVATE_X];
     op.view[ACTIVATE_BACK_X].access = UPDATE; /* the value is recomputed into it */
-    op.view[ACTIVATE_BACK_DY] = gradient_read(p, &forward.view[ACTIVATE_Y]);
-    if (op.view[ACTIVATE_BACK_DY].buffer < 0)
-        return UNROLL_OK;
-    TRY(gradient_write(p, &forward.view[ACTIVATE_X], &op.view[ACTIVATE_BACK_DX]));
-    return plan_push(p, &op);
+    return push_pair(p, &forward, &op, ACTIVATE_Y, ACTIVATE_BACK_DY, ACTIVATE_X, ACTIVATE_BACK_DX);
 }
 
 unroll_status adjoint_pool(struct plan *p, int index)
 {
     const struct op forward = p->op[index];
     struct op op = backward_op(&forward, OP_POOL_BACK);
-    op.view[POOL_BACK_DY] = gradient_read(p, &forward.view[POOL_Y]);
     op.view[POOL_BACK_LENGTHS] = forward.view[POOL_LENGTHS];
     op.view[POOL_BACK_AT] = forward.view[POOL_AT];
     if (op.view[POOL_BACK_AT].buffer >= 0)
         op.view[POOL_BACK_AT].access = READ;
-    if (op.view[POOL_BACK_DY].buffer < 0)
-        return UNROLL_OK;
-    TRY(gradient_write(p, &forward.view[POOL_X], &op.view[POOL_BACK_DX]));
-    return op.view[POOL_BACK_DX].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+    return push_pair(p, &forward, &op, POOL_Y, POOL_BACK_DY, POOL_X, POOL_BACK_DX);
 }
 
 unroll_status adjoint_copy(struct plan *p, int index)
 {
     const struct op forward = p->op[index];
     struct op op = backward_op(&forward, OP_COPY);
-    op.view[COPY_FROM] = gradient_read(p, &forward.view[COPY_TO]);
-    if (op.view[COPY_FROM].buffer < 0)
-        return UNROLL_OK;
-    TRY(gradient_write(p, &forward.view[COPY_FROM], &op.view[COPY_TO]));
-    return op.view[COPY_TO].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+    return push_pair(p, &forward, &op, COPY_TO, COPY_FROM, COPY_FROM, COPY_TO);
 }
 
 unroll_status adjoint_send(struct plan *p, int index)

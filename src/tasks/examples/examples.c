@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "data/shuffle.h"
 
@@ -288,12 +289,6 @@ size_t span_of(const size_t *begin, size_t count, size_t at)
 
 enum { CUTS_MAX = 32 }; /* candidate positions that divide the count into equal parts */
 
-static int by_length(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the steps including padding if sorted lengths are cut at place[0] < .. < place[cuts - 1]. */
 static double padded(const int32_t *sorted, size_t count, const size_t *place, int cuts)
 {
@@ -400,7 +395,7 @@ static unroll_status cut_shapes(const struct task_request *request, enum part_of
     int32_t *sorted;
     TRY(ALLOCATE(sorted, b->count, "for the lengths of %zu items", b->count));
     for (size_t i = 0; i < b->count; i++) sorted[i] = cut_at(request, lengths[i]);
-    qsort(sorted, b->count, sizeof *sorted, by_length);
+    qsort(sorted, b->count, sizeof *sorted, compare_ints);
     const size_t least = 4 * (size_t)(request->rows > 0 ? request->rows : 1);
     const size_t outlier = which == PART_TRAINING ? first_outlier(sorted, b->count, least) : 0;
     int cuts = 0;

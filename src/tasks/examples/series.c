@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 
 static const double minute = 60, hour = 3600, day = 86400, week = 604800, year = 31557600;
@@ -84,12 +85,6 @@ void interval_format(const struct interval *interval, double time, char text[TIM
         strcat(text, " 00:00:00");
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static size_t longest_sequence(const unroll_dataset *data)
 {
     size_t longest = 0;
@@ -119,12 +114,6 @@ static unroll_status check_order(const unroll_dataset *data, const double *times
                 data->name, i, i + 1, text);
         }
     return UNROLL_OK;
-}
-
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
 }
 
 /* Returns the median interval of the first neighbors, in months if all are whole months. */

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/number.h"
-#include "cli/run/bench_serve.h"
+#include "cli/options/options.h"
 #include "cli/show/console.h"
 #include "cli/show/output.h"
 #include "cli/show/stopwatch.h"
@@ -507,7 +507,10 @@ static unroll_status print_load(struct load *l, double seconds)
     return UNROLL_OK;
 }
 
-unroll_status bench_serve(const struct settings *settings)
+unroll_status cmd_load(struct settings *settings);
+
+/* unroll bench --serve: measures a running server and prints percentiles of the latency. */
+unroll_status cmd_load(struct settings *settings)
 {
     const double seconds = number_of(settings, OPTION_SECONDS);
     struct load l = {.settings = settings,
