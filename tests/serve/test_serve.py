@@ -484,6 +484,7 @@ def sounds():
         status, body, _ = infer([sound])
         expected = run("predict", "runs/tones", "tones/low/0.wav", "--json").decode().splitlines()
         check("the prediction of a sound", status == 200 and body["outputs"][0]["data"] == expected, body)
+        check("the file alone as the body", server.ask("/v2/models/tones/infer", sound)[:2] == (status, body))
         for what, (status, body, _) in {"nonsense": infer([b"nonsense" * 30]), "a sound that is cut": infer([sound[:40]]), "an empty file": infer([b""]),
                                         "two files": infer([sound, sound], 2),
                                         "numbers": server.infer("tones", "audio", [1.0], [1])}.items():

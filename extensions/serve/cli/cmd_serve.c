@@ -44,9 +44,9 @@ static unroll_status read_token(const char *path, char token[256])
         fclose(file);
     if (length < 16 || !token[length])
         return complain(UNROLL_DATA,
-                        "--token: '%s' has no line of 16 to 254 characters; fix: for example 'openssl rand "
-                        "-hex 32 >%s'",
-                        path, path);
+                        "--token: '%s' has no line of 16 to 254 characters; fix: use a file made by 'openssl rand "
+                        "-hex 32 >token'",
+                        path);
     token[length] = '\0';
     return UNROLL_OK;
 }

@@ -18,7 +18,8 @@ struct jobs {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job *waiting, *finished;
-    size_t count, open; /* that wait; that have not been answered */
+    atomic_size_t count; /* that wait */
+    size_t open;         /* that have not been answered */
     bool ends;
     struct job *events; /* of the connections' thread: texts that become events while they are written */
     int threads;
@@ -301,13 +302,7 @@ bool jobs_add(struct server *s, struct job *j)
     return room;
 }
 
-size_t jobs_waiting(const struct server *s)
-{
-    pthread_mutex_lock(&s->jobs->lock);
-    const size_t count = s->jobs->count;
-    pthread_mutex_unlock(&s->jobs->lock);
-    return count;
-}
+size_t jobs_waiting(const struct server *s) { return s->jobs->count; }
 
 bool jobs_are_busy(const struct server *s) { return s->jobs->open > 0; }
 
@@ -369,15 +364,9 @@ static void answer_tensors(struct job *j)
     respond_infer(j->peer, &a);
 }
 
-static void answer_generate(struct job *j)
-{
-    struct buffer b = {0};
-    print_text(&b, j->model, j->text.bytes);
-    respond_json(j->peer, &b);
-}
-
 static void answer(struct server *s, struct job *j)
 {
+    struct buffer b = {0};
     buffer_add(&j->text, "", 1); /* its end */
     *(is_prediction(j) ? &j->model->predictions : &j->model->texts) += 1;
     j->model->job_seconds += j->seconds;
@@ -390,7 +379,8 @@ static void answer(struct server *s, struct job *j)
         send_events(s->jobs, j);
         peer_end_events(j->peer);
     } else if (j->kind == JOB_GENERATE) {
-        answer_generate(j);
+        print_text(&b, j->model, j->text.bytes);
+        respond_json(j->peer, &b);
     } else {
         answer_tensors(j);
     }

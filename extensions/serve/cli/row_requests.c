@@ -138,6 +138,15 @@ void infer_rows(struct server *s, struct peer *peer, struct served *m, const str
     }
 }
 
+void infer_sound(struct server *s, struct peer *peer, struct served *m, const struct request *request)
+{
+    struct job *j = job_new(s, JOB_SOUND, peer, m, NULL);
+    if (j) {
+        buffer_add(&j->input, request->body, request->bytes);
+        add_job(s, j);
+    }
+}
+
 /* ---- texts ------------------------------------------------------------------------------- */
 
 /* From the parameters of a request; false: one of them is outside its range. */

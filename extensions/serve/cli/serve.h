@@ -145,7 +145,8 @@ void served_reload(struct server *);
 struct served *served_find(const struct server *, const char *name, const char *version);
 void served_keep(struct served *);
 void served_release(struct server *, struct served *);
-void served_describe(const struct served *, struct buffer *);
+/* Answers with the metadata. */
+void served_describe(const struct served *, struct peer *);
 
 /* ---- sessions: sessions.c ---- */
 
@@ -228,6 +229,8 @@ bool jobs_are_busy(const struct server *); /* some wait, run or have not been an
 
 void infer_steps(struct server *, struct peer *, struct served *, const struct infer *);
 void infer_rows(struct server *, struct peer *, struct served *, const struct infer *);
+/* The body is the file of a sound. */
+void infer_sound(struct server *, struct peer *, struct served *, const struct request *);
 void infer_text(struct server *, struct peer *, struct served *, const struct infer *);
 /* Triton's generate extension; events: as server-sent events. */
 void generate(struct server *, struct peer *, struct served *, const struct request *, bool events);

@@ -2,8 +2,6 @@
 #include "cli/show/console.h"
 #include "cli/options/options.h"
 
-unroll_status cmd_serve(struct settings *settings);
-
 unroll_status cmd_serve(struct settings *settings)
 {
     (void)settings;

@@ -198,8 +198,9 @@ static const char *task_of(const struct served *m)
     return m->can_sample ? "lm" : m->can_predict && name ? name : "stream";
 }
 
-void served_describe(const struct served *m, struct buffer *b)
+void served_describe(const struct served *m, struct peer *peer)
 {
+    struct buffer all = {0}, *b = &all;
     buffer_print(b, "{\"name\":");
     buffer_json(b, m->name);
     buffer_print(b, ",\"versions\":[\"%d\"],\"platform\":\"unroll\",\"inputs\":[", m->version);
@@ -220,4 +221,5 @@ void served_describe(const struct served *m, struct buffer *b)
         describe_tensor(b, "text", "BYTES", 0);
     buffer_print(b, "],\"parameters\":{\"task\":\"%s\",\"sessions\":%d,\"sessions_in_use\":%d,\"sample_rate\":%d}}",
                  task_of(m), m->slots, m->used, m->rate);
+    respond_json(peer, b);
 }

@@ -130,7 +130,10 @@ static void infer(struct server *s, struct peer *peer, struct served *m, const s
 {
     struct infer r;
     char error[INFER_ERROR];
-    if (!infer_parse(request->body, request->bytes, request->header, &r, error)) {
+    r.root = NULL;
+    if (m->rate && request->bytes && *request->body != '{') {
+        infer_sound(s, peer, m, request);
+    } else if (!infer_parse(request->body, request->bytes, request->header, &r, error)) {
         refuse_request(m, peer, 400, 0, "%s", error);
     } else if (m->pool && r.inputs && (infer_input(&r, "tokens") || infer_input(&r, "input"))) {
         infer_steps(s, peer, m, &r);
@@ -174,11 +177,9 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
                        version ? " of version " : "", version ? version : "");
         return;
     }
-    if (!request->post && !*rest) {
-        struct buffer b = {0};
-        served_describe(m, &b);
-        respond_json(peer, &b);
-    } else if (!request->post && strcmp(rest, "ready") == 0)
+    if (!request->post && !*rest)
+        served_describe(m, peer);
+    else if (!request->post && strcmp(rest, "ready") == 0)
         peer_respond(peer, 200, "application/json", "", 0, 0);
     else if (request->post && *s->stops)
         refuse_request(NULL, peer, 503, 5, "the server is shutting down; fix: use another server");
@@ -187,8 +188,10 @@ static void model_request(struct server *s, struct peer *peer, const struct requ
     else if (request->post && (strcmp(rest, "generate") == 0 || strcmp(rest, "generate_stream") == 0))
         generate(s, peer, m, request, rest[8] != '\0');
     else
-        refuse_request(NULL, peer, 404, 0,
-                       "there is no '%.64s' of a model; fix: use infer, generate, generate_stream or ready", rest);
+        refuse_request(
+            NULL, peer, 404, 0,
+            "a model has no %s '%.64s'; fix: POST infer, generate or generate_stream, GET ready, or open a WebSocket at stream",
+            request->post ? "POST" : "GET", rest);
 }
 
 static const char models[] = "/v2/models/";
@@ -233,7 +236,8 @@ static void on_request(void *arg, struct peer *peer, const struct request *reque
     else if (strcmp(path, "/v2/health/ready") == 0)
         refuse_request(NULL, peer, 503, 5, "the server is shutting down");
     else
-        refuse_request(NULL, peer, 404, 0, "there is nothing at '%.100s'; fix: /v2, /v2/models/MODEL, /metrics or /",
+        refuse_request(NULL, peer, 404, 0,
+                       "there is nothing at '%.100s'; fix: use /v2/models/MODEL, /v2/repository/index, /metrics or /",
                        path);
 }
 

@@ -100,7 +100,7 @@ static long steps_of(const struct served *m, const struct infer *r, char *error)
         const size_t width = (size_t)list[i].width, last = t->shape[t->rank - 1];
         const long here = (long)(t->count / width);
         if ((width > 1 && last != width) || here < 1 || (steps >= 0 && here != steps)) {
-            snprintf(error, INFER_ERROR, "the shape of '%s' does not fit: [steps, %zu] is wanted; fix: such a shape",
+            snprintf(error, INFER_ERROR, "the shape of '%s' does not fit: [steps, %zu] is wanted; fix: send this shape",
                      list[i].name, width);
             return -1;
         }
