@@ -13,7 +13,7 @@ import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
-from client import LIMIT, Server, WebSocket, check, finish, needs_server, wait_for
+from client import LIMIT, Server, WebSocket, check, finish, needs_server, wait_for, write_sound
 
 root = os.path.join(here, "..", "..")
 binary = os.path.abspath(sys.argv[1])
@@ -36,7 +36,10 @@ def train():
         file.write("name,kind\n" + "".join("%s,%s\n" % ("".join(draw.choice("abcd") for _ in range(6)), draw.choice(["red", "blue"])) for _ in range(80)))
     with open(os.path.join(work, "sales.csv"), "w") as file:
         file.write("t,sold,price\n" + "".join("%d,%.2f,%.2f\n" % (t, draw.uniform(50, 90), draw.uniform(1, 2)) for t in range(200)))
-    for words in (["book.txt", "--hidden", "512", "--bptt", "16", "--batch", "4", "--out", "runs/book"], ["names.csv", "--target", "kind", "--hidden", "8", "--out", "runs/names"],
+    for name, hz in (("low", 300), ("high", 1800), ("low", 310), ("high", 1700)):
+        write_sound(os.path.join(work, f"tones/{name}/{hz}.wav"), 8000, [(hz, 0.3)], draw)
+    shutil.copy(os.path.join(work, "tones/low/300.wav"), os.path.join(work, "tone.wav"))
+    for words in (["tones", "--streaming", "--hidden", "8", "--val", "0", "--out", "runs/tones"], ["book.txt", "--hidden", "512", "--bptt", "16", "--batch", "4", "--out", "runs/book"], ["names.csv", "--target", "kind", "--hidden", "8", "--out", "runs/names"],
                   ["sales.csv", "--task", "forecast", "--target", "sold", "--horizon", "3", "--hidden", "8", "--out", "runs/sales"]):
         subprocess.run([binary, "train", *words, "--steps", "4", "--quiet"], cwd=work, check=True, capture_output=True)
 
@@ -50,7 +53,7 @@ def shape(text):
 
 def commands(server):
     """Each command of curl on the page, and the lines that the server prints."""
-    shown = block("$ unroll serve runs/book runs/sales runs/names").splitlines()[1:]
+    shown = block("$ unroll serve runs/book runs/sales runs/names runs/tones").splitlines()[1:]
     printed = set(shape(server.text()))
     for line in shown:
         check(f"the server prints: {line[:60]}", shape(line)[0] in printed, server.text())
@@ -60,7 +63,7 @@ def commands(server):
         if kind != "console" or not command:
             continue
         given = re.sub(r"localhost:8000", f"localhost:{server.port}", command[1])
-        got = subprocess.run(["bash", "-c", given], capture_output=True, text=True, timeout=LIMIT).stdout
+        got = subprocess.run(["bash", "-c", given], cwd=work, capture_output=True, text=True, timeout=LIMIT).stdout
         check(given[:90], sorted(shape(got)) == sorted(shape(text[command.end():])), (shape(got), shape(text[command.end():])))
         done += 1
     check("the page has commands", done >= 5, done)
@@ -136,7 +139,7 @@ def proxy(server):
 needs_server(binary, "guide")
 try:
     train()
-    with Server(binary, "runs/book", "runs/sales", "runs/names", "--deadline", "10ms", "--log", "access.log", folder=work) as server:
+    with Server(binary, "runs/book", "runs/sales", "runs/names", "runs/tones", "--deadline", "10ms", "--log", "access.log", folder=work) as server:
         commands(server)
         board(server)
         unit()
