@@ -202,13 +202,12 @@ static int rank_number(void)
     return 0;
 }
 
-/* Starts the thread with all signals blocked, so that the training thread gets them. */
-static int start_thread(void)
+int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&member.thread, NULL, beat, NULL);
+    int error = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -233,7 +232,7 @@ unroll_status member_open(double machine)
     TRY(reach(part[0], part[1]));
     gethostname(host, sizeof host - 1);
     tell("hello %.20s %d %ld %.0f %.40s %.100s", part[3], rank_number(), (long)getpid(), machine, part[2], host);
-    if (start_thread() != 0)
+    if (start_thread(&member.thread, beat, NULL) != 0)
         return complain(UNROLL_RESOURCE, "cannot start a thread; fix: raise the limit of threads (ulimit -u)");
     member.is = true;
     member.place = getenv(MEMBER_PLACE) ? rank_number() : -1;

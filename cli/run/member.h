@@ -2,6 +2,7 @@
  * its progress, receives requests to save and to stop, and may write files only while its lease is valid. Without a
  * launcher all of this does nothing. Ranks communicate elsewhere. */
 #pragma once
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,3 +53,6 @@ bool member_is_dismissed(void);
 void member_trains(void);
 /* Reports how this process ends; the connection is then closed. */
 void member_close(unroll_status status);
+
+/* Starts a thread with all signals blocked, so that the training thread gets them. Returns an errno, 0 for success. */
+int start_thread(pthread_t *thread, void *(*run)(void *), void *argument);

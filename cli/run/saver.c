@@ -3,7 +3,6 @@
  * thread can be started, as in WebAssembly, training waits while the checkpoint is written. */
 #include "cli/run/saver.h"
 
-#include <signal.h>
 #include <time.h>
 
 #include "cli/show/console.h"
@@ -32,22 +31,11 @@ static void *write_checkpoint(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that the training thread gets them. */
-static int start_thread(struct saver *saver)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&saver->thread, NULL, write_checkpoint, saver);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void begin_save(struct saver *saver)
 {
     atomic_store(&saver->is_done, false);
     saver->is_writing = true;
-    saver->has_thread = start_thread(saver) == 0;
+    saver->has_thread = start_thread(&saver->thread, write_checkpoint, saver) == 0;
     if (!saver->has_thread)
         write_checkpoint(saver);
 }

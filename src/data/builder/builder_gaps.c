@@ -100,13 +100,6 @@ static bool are_numbers(const struct builder *b)
     return true;
 }
 
-static size_t entry_bytes(const struct draft *draft)
-{
-    return draft->column.type == COLUMN_TIME ? sizeof(double)
-           : has_ids(draft)                  ? (size_t)draft->column.id_bytes
-                                             : (size_t)draft->column.width * sizeof(float);
-}
-
 /* Writes one new row: a time, the group of the row before, or a missing value. */
 static void put_row(const struct builder *b, const struct draft *draft, char *to, const char *before, double time)
 {

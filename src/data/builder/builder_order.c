@@ -127,9 +127,7 @@ static unroll_status refuse_same_times(struct builder *b, const size_t *order)
 
 static unroll_status move(struct builder *b, struct draft *draft, const size_t *order)
 {
-    size_t bytes = draft->column.type == COLUMN_TIME ? sizeof(double)
-                   : has_ids(draft)                  ? (size_t)draft->column.id_bytes
-                                                     : (size_t)draft->column.width * sizeof(float);
+    const size_t bytes = entry_bytes(draft);
     char *copy = allocate(b->steps * bytes), *to = draft->array;
     if (copy == NULL)
         return fail(UNROLL_RESOURCE, "no memory to sort %zu rows", b->steps);

@@ -265,13 +265,6 @@ static unroll_status end_finding(struct builder *b, bool *again)
 
 /* ---- before the last run ---- */
 
-static size_t entry_bytes(const struct draft *draft)
-{
-    return draft->column.type == COLUMN_TIME ? sizeof(double)
-           : has_ids(draft)                  ? (size_t)draft->column.id_bytes
-                                             : (size_t)draft->column.width * sizeof(float);
-}
-
 /* All arrays, their owners and sizes; the first is `begin`. */
 struct flat_arrays {
     struct draft **draft; /* [count], NULL for `begin` */

@@ -161,6 +161,14 @@ static inline bool has_ids(const struct draft *draft)
     return draft->column.type == COLUMN_TOKENS || draft->column.type == COLUMN_CATEGORY;
 }
 
+/* Bytes of an entry in memory. */
+static inline size_t entry_bytes(const struct draft *draft)
+{
+    return draft->column.type == COLUMN_TIME ? sizeof(double)
+           : has_ids(draft)                  ? (size_t)draft->column.id_bytes
+                                             : (size_t)draft->column.width * sizeof(float);
+}
+
 static inline bool has_vocabulary(const struct draft *draft)
 {
     return has_ids(draft) || draft->column.type == COLUMN_SET;

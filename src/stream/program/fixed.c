@@ -380,12 +380,6 @@ void unroll_integer_reset(unroll_integer *r)
 
 int32_t fixed_function(enum node_kind kind, int32_t x, int fraction, int out)
 {
-    switch (kind) {
-    case NODE_SIGMOID: return sigmoid_of(x, fraction);
-    case NODE_TANH: return tanh_of(x, fraction);
-    case NODE_EXP: return exp_of(x, fraction, out);
-    case NODE_LOG: return log_of(x, fraction, out);
-    case NODE_SQRT: return root(x, out);
-    default: return 0;
-    }
+    const struct fixed_node n = {.shift = {0, kind == NODE_SQRT ? out : fraction}, .fraction = out};
+    return compute_node(&n, kind, x, 0, 0);
 }
