@@ -51,7 +51,7 @@ static unroll_status lose(struct ranks *r)
     return UNROLL_COMMUNICATION;
 }
 
-static unroll_status tell_lost(const struct ranks *r)
+static unroll_status report_lost(const struct ranks *r)
 {
     return r->lost ? fail(UNROLL_COMMUNICATION, "%s", r->words) : UNROLL_OK;
 }
@@ -165,7 +165,7 @@ static unroll_status ranks_join(struct ranks *r, const struct plan *p)
 {
     struct group *group;
     int groups;
-    TRY(tell_lost(r));
+    TRY(report_lost(r));
     unroll_status status = plan_meetings(p, UINT32_MAX, &group, &groups);
     struct member *all = allocate_zeroed((size_t)(r->members + groups) + 1, sizeof *all);
     if (status == UNROLL_OK && !all)
@@ -250,7 +250,7 @@ static unroll_status ranks_exchange(const struct recorder *w, const struct op *o
 {
     char label[96];
     int size, place;
-    TRY(tell_lost(w->device_comm->ranks));
+    TRY(report_lost(w->device_comm->ranks));
     nccl_comm comm = ranks_of(w->device_comm->ranks, w->plan, op, &size, &place);
     const cu_stream stream = w->device_comm->stream;
     const int type = dtype == DTYPE_F64 ? NCCL_FLOAT64 : NCCL_FLOAT32;
@@ -279,7 +279,7 @@ static unroll_status ranks_wait(struct gpu_comm *t, const struct plan *p, gpu_st
     struct wait_timeout wait_timeout = {0};
     char label[96] = "computing";
     uint32_t before = 0;
-    TRY(tell_lost(t->ranks));
+    TRY(report_lost(t->ranks));
     for (;;) {
         const cu_result result = cu.cuStreamQuery(stream);
         const uint32_t now = *t->under_way;

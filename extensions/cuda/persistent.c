@@ -13,9 +13,15 @@ const char *operand_name(enum gpu_operand o)
     return name[o];
 }
 
+enum gpu_operand persistent_operand(const struct cell_declaration *cell, enum gpu_operand o)
+{
+    return o == OPERAND_F32 || cell_inputs_from(cell, FROM_H | FROM_INTERMEDIATE) > 0 ? o : OPERAND_BF16;
+}
+
 void persistent_name(const struct cell_declaration *cell, enum gpu_operand o, bool backward, char *name, size_t size)
 {
-    snprintf(name, size, "%s_%s_%s", cell->name, operand_name(o), backward ? "backward" : "forward");
+    snprintf(name, size, "%s_%s_%s", cell->name, operand_name(persistent_operand(cell, o)),
+             backward ? "backward" : "forward");
 }
 
 void persistent_describe(const struct cell_declaration *cell, struct tiling_problem *p)

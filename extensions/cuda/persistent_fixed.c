@@ -59,56 +59,26 @@ static void join_headers(void)
 
 /* ---- the text ------------------------------------------------------------------------------- */
 
-static void print_product(FILE *f, const struct tiling_product *p, int i)
+/* Prints `b.NAME = VALUE;` for each of these members of *of. */
+#define MEMBER(name) fprintf(f, "%s" #name " = %u;\n", prefix, (unsigned)of->name)
+
+static void print_product(FILE *f, const struct tiling_product *of, int i)
 {
-    const struct {
-        const char *name;
-        uint32_t value;
-    } fields[] = {{"rows", p->rows},
-                  {"fields", p->fields},
-                  {"tiles", p->tiles},
-                  {"bands", p->bands},
-                  {"splits", p->splits},
-                  {"steps", p->steps},
-                  {"steps_all", p->steps_all},
-                  {"in_registers", p->in_registers},
-                  {"shared_slot", p->shared_slot},
-                  {"operand_row", p->operand_row},
-                  {"sums_row", p->sums_row}};
-    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
-        fprintf(f, "b.tiling.product[%d].%s = %u;\n", i, fields[k].name, fields[k].value);
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "b.tiling.product[%d].", i);
+    MEMBER(rows), MEMBER(fields), MEMBER(tiles), MEMBER(bands), MEMBER(splits), MEMBER(steps), MEMBER(steps_all),
+        MEMBER(in_registers), MEMBER(shared_slot), MEMBER(operand_row), MEMBER(sums_row);
 }
 
-static void print_tiling(FILE *f, const struct tiling *t)
+static void print_tiling(FILE *f, const struct tiling *of)
 {
-    const struct {
-        const char *name;
-        uint32_t value;
-    } fields[] = {{"groups", t->groups},
-                  {"members", t->members},
-                  {"cluster", t->cluster},
-                  {"units", t->units},
-                  {"chunk_rows", t->chunk_rows},
-                  {"chunks", t->chunks},
-                  {"phases", t->phases},
-                  {"states", t->states},
-                  {"ring", t->ring},
-                  {"warps", t->warps},
-                  {"shared_slots", t->shared_slots},
-                  {"at_operand", t->at_operand},
-                  {"operand_buffer", t->operand_buffer},
-                  {"at_sums", t->at_sums},
-                  {"sums_buffer", t->sums_buffer},
-                  {"at_staged", t->at_staged},
-                  {"at_states", t->at_states},
-                  {"at_bias", t->at_bias},
-                  {"at_lengths", t->at_lengths},
-                  {"at_barriers", t->at_barriers},
-                  {"at_weights", t->at_weights}};
-    fprintf(f, "b.tiling.algorithm = (enum tiling_algorithm)%d;\n", (int)t->algorithm);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        fprintf(f, "b.tiling.%s = %u;\n", fields[i].name, fields[i].value);
-    for (int i = 0; i < TILING_PHASES; i++) print_product(f, &t->product[i], i);
+    static const char prefix[] = "b.tiling.";
+    fprintf(f, "b.tiling.algorithm = (enum tiling_algorithm)%d;\n", (int)of->algorithm);
+    MEMBER(groups), MEMBER(members), MEMBER(cluster), MEMBER(units), MEMBER(chunk_rows), MEMBER(chunks), MEMBER(phases),
+        MEMBER(states), MEMBER(ring), MEMBER(warps), MEMBER(shared_slots), MEMBER(at_operand), MEMBER(operand_buffer),
+        MEMBER(at_sums), MEMBER(sums_buffer), MEMBER(at_staged), MEMBER(at_states), MEMBER(at_bias), MEMBER(at_lengths),
+        MEMBER(at_barriers), MEMBER(at_weights);
+    for (int i = 0; i < TILING_PHASES; i++) print_product(f, &of->product[i], i);
 }
 
 static void print_pointer(FILE *f, const char *name, bool is)
@@ -116,41 +86,33 @@ static void print_pointer(FILE *f, const char *name, bool is)
     fprintf(f, is ? "__builtin_assume(b.%s != nullptr);\n" : "b.%s = nullptr;\n", name);
 }
 
-static void print_views(FILE *f, const struct persistent_args *a)
+static void print_view(FILE *f, const char *name, const struct persistent_view *v)
 {
-    const struct {
-        const char *name;
-        const struct persistent_view *view;
-    } views[] = {{"g", &a->g},     {"h0", &a->h0},   {"s0", &a->s0},
-                 {"y", &a->y},     {"s", &a->s},     {"intermediate", &a->intermediate},
-                 {"hn", &a->hn},   {"sn", &a->sn},   {"dy", &a->dy},
-                 {"dhn", &a->dhn}, {"dsn", &a->dsn}, {"dh0", &a->dh0},
-                 {"ds0", &a->ds0}, {"dv", &a->dv},   {"vector", &a->vector}};
-    char name[32];
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        const struct persistent_view *v = views[i].view;
-        fprintf(f, "b.%s.step = %u; b.%s.row = %u; b.%s.field = %u;\n", views[i].name, v->step, views[i].name, v->row,
-                views[i].name, v->field);
-        snprintf(name, sizeof name, "%s.at", views[i].name);
-        print_pointer(f, name, v->at != NULL);
-    }
+    char at[32];
+    fprintf(f, "b.%s.step = %u; b.%s.row = %u; b.%s.field = %u;\n", name, v->step, name, v->row, name, v->field);
+    snprintf(at, sizeof at, "%s.at", name);
+    print_pointer(f, at, v->at != NULL);
 }
 
-static void print_constants(FILE *f, const struct persistent_args *a)
+static void print_constants(FILE *f, const struct persistent_args *of)
 {
-    print_tiling(f, &a->tiling);
-    print_views(f, a);
-    print_pointer(f, "bias", a->bias != NULL);
-    print_pointer(f, "lengths", a->lengths != NULL);
-    print_pointer(f, "reset", a->reset != NULL);
-    fprintf(f, "b.rows = %u; b.units = %u; b.reset_row = %u;\n", a->rows, a->units, a->reset_row);
-    fprintf(f, "b.direction = %u; b.trained = %u; b.add_dh0 = %u; b.add_ds0 = %u;\n", a->direction, a->trained,
-            a->add_dh0, a->add_ds0);
+    static const char prefix[] = "b.";
+    print_tiling(f, &of->tiling);
+#define VIEW(name) print_view(f, #name, &of->name)
+    VIEW(g), VIEW(h0), VIEW(s0), VIEW(y), VIEW(s), VIEW(intermediate), VIEW(hn), VIEW(sn), VIEW(dy), VIEW(dhn),
+        VIEW(dsn), VIEW(dh0), VIEW(ds0), VIEW(dv), VIEW(vector);
+#undef VIEW
+    print_pointer(f, "bias", of->bias != NULL);
+    print_pointer(f, "lengths", of->lengths != NULL);
+    print_pointer(f, "reset", of->reset != NULL);
+    MEMBER(rows), MEMBER(units), MEMBER(reset_row), MEMBER(direction), MEMBER(trained), MEMBER(add_dh0),
+        MEMBER(add_ds0);
     for (int i = 0; i < TILING_PHASES; i++)
-        for (int k = 0; k < TILING_FIELDS; k++) fprintf(f, "b.gate[%d][%d] = %u;\n", i, k, a->gate[i][k]);
-    if (isfinite(a->clip))
-        fprintf(f, "b.clip = (float)%.9g;\n", (double)a->clip);
+        for (int k = 0; k < TILING_FIELDS; k++) fprintf(f, "b.gate[%d][%d] = %u;\n", i, k, of->gate[i][k]);
+    if (isfinite(of->clip))
+        fprintf(f, "b.clip = (float)%.9g;\n", (double)of->clip);
 }
+#undef MEMBER
 
 char *persistent_fixed_text(const struct persistent_args *a, const char *cell, enum gpu_operand operand, bool backward)
 {
@@ -163,7 +125,7 @@ char *persistent_fixed_text(const struct persistent_args *a, const char *cell, e
         return NULL;
     fprintf(
         f,
-        "#define PERSISTENT_ONE\n#define PERSISTENT_OPERAND OPERAND_%s\n#define PERSISTENT_WORD %s\n%s#define PERSISTENT_ONLY_%s 1\n"
+        "#define PERSISTENT_ONE\n#define PERSISTENT_WALKS 1\n#define PERSISTENT_OPERAND OPERAND_%s\n#define PERSISTENT_WORD %s\n%s#define PERSISTENT_ONLY_%s 1\n"
         "#define PERSISTENT_ONLY_%s_ 1\n#define PERSISTENT_FIXED(direction) fix(a)\n"
         "#include \"extensions/cuda/kernels/persistent_args.h\"\n"
         "static __device__ __forceinline__ struct persistent_args fix(const struct persistent_args &a)\n{\n"

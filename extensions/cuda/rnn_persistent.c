@@ -244,7 +244,7 @@ static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
                                        .cooperative = t->algorithm == ALGORITHM_GRID};
     char name[NAME];
     TRY(empty_exchange(r, t, &a));
-    const enum gpu_operand operand = (enum gpu_operand)r->w->plan->config.precision;
+    const enum gpu_operand operand = persistent_operand(r->cell, (enum gpu_operand)r->w->plan->config.precision);
     persistent_name(r->cell, operand, back, name, sizeof name);
     TRY(stopped_prepare(&a, name, operand));
     TRY(persistent_fix(cuda_of(r->w), &a, r->cell->name, operand, back, name, sizeof name));

@@ -68,7 +68,7 @@ static void choose_ring(struct tiling *t)
 {
     const uint64_t operands = (uint64_t)t->groups * t->chunks * t->operand_buffer;
     t->ring = 2 * TILING_RING * operands <= TILING_FEW ? 2 * TILING_RING : TILING_RING;
-    t->exchange_bytes = t->ring * operands + TILING_BEHIND;
+    t->exchange_bytes = t->ring * operands + TILING_MARGIN;
 }
 
 /* Places all arrays of a block in shared memory, and sets the size of the exchange. */
@@ -352,6 +352,6 @@ uint64_t tiling_exchange_max(const struct tiling_problem *p)
     const uint64_t chunks = 2 * (uint64_t)quotient_up(p->rows, 8);
     const uint64_t fields = p->backward ? at_least(p->fields[0], p->fields[1]) : 1;
     const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + 4 * TILING_STEP_BYTES;
-    const uint64_t bytes = chunks * 2 * TILING_RING * 16 * row + TILING_BEHIND;
+    const uint64_t bytes = chunks * 2 * TILING_RING * 16 * row + TILING_MARGIN;
     return refused_cell(p) || p->fields[0] == 0 ? 0 : bytes < TILING_EXCHANGE ? bytes : TILING_EXCHANGE;
 }

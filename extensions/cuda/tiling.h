@@ -38,15 +38,15 @@ enum {
     TILING_SLOT_BYTES = 512, /* weights of a tile in a k step */
     TILING_PACKET = 16,      /* bytes of an operand that are sent at once */
     TILING_BATCH = 8,        /* packets of an operand that a lane waits for together */
-    TILING_ASKED = 4,        /* of these, packets requested ahead: registers spill with more */
+    TILING_REQUESTED = 4,    /* of these, packets requested ahead: registers spill with more */
     TILING_NOTES = 256,      /* first bytes of shared memory: see persistent_wait.cuh */
     TILING_RING = 16,        /* operands of a grid that are under way or not yet emptied; twice as many if all are .. */
     TILING_FEW = 16 << 20,   /* .. at most this many bytes */
     TILING_TURN = 7,         /* operands emptied at once, or twice as many: see persistent_exchange.cuh */
     TILING_COLUMN = 8 * TILING_PACKET, /* bytes of a packet of each of 8 rows: the layout of a grid's operand */
     TILING_PAIR = 4 * TILING_COLUMN,   /* two k steps of 8 rows */
-    TILING_BEHIND = TILING_ASKED * TILING_PAIR, /* bytes after the operands that a block may load and ignore */
-    TILING_EXCHANGE = 34 << 20                  /* maximum bytes of a grid's operands, so that they stay in L2 */
+    TILING_MARGIN = TILING_REQUESTED * TILING_PAIR, /* bytes after the operands that a block may load and ignore */
+    TILING_EXCHANGE = 34 << 20                      /* maximum bytes of a grid's operands, so that they stay in L2 */
 };
 
 static inline uint32_t operand_bytes(enum gpu_operand o) { return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4; }

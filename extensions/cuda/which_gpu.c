@@ -39,7 +39,7 @@ static unroll_status refuse_name(const char *which, int found, const char *names
                     names);
     return fail(
         UNROLL_UNSUPPORTED,
-        "there is no '%.60s' among the GPUs that this process sees:%s; fix: `nvidia-smi -L` has their names, and "
+        "there is no '%.60s' among the GPUs that this process may use:%s; fix: `nvidia-smi -L` has their names, and "
         "CUDA_VISIBLE_DEVICES may hide some (of instances, MIG-.., it names the one to see)",
         which, *names ? names : " none");
 }

@@ -40,14 +40,14 @@ void gpu_lay_out(const struct gpu_driver *driver, const struct plan *plan, struc
     measure(driver, plan, l);
     for (int i = 0; i < SEG_N; i++)
         if (!is_stored(i))
-            l->segment[i] = place_behind(&l->total, plan->segment_bytes[i]);
+            l->segment[i] = place_after(&l->total, plan->segment_bytes[i]);
     l->values = plan->segment_bytes[SEG_IO];
     l->under_way = l->values + plan->segment_bytes[SEG_VALUES];
     l->host = l->under_way + (plan_ranks(plan) > 1 ? SCRATCH_ALIGNMENT : 0);
-    l->tables = place_behind(&l->total, gpu_tables_bytes(plan));
-    l->numbers = place_behind(&l->total, numbers_bytes(plan));
+    l->tables = place_after(&l->total, gpu_tables_bytes(plan));
+    l->numbers = place_after(&l->total, numbers_bytes(plan));
     for (int i = 0; i < plan->config.queues; i++)
-        l->queue[i] = place_behind(&l->total, driver->workspace_bytes + l->scratch + l->kept);
+        l->queue[i] = place_after(&l->total, driver->workspace_bytes + l->scratch + l->kept);
 }
 
 uint64_t gpu_memory_estimate(const struct gpu_driver *driver, const struct plan *plan)

@@ -211,7 +211,7 @@ struct receive_args {
     struct gpu_resets resets;
     struct gpu_fields made, whole, dy, dp;
     struct gpu_lowp whole_lowp;
-    int ends_here, none_behind;         /* after the last step: there is no step t */
+    int ends_here, none_after;         /* after the last step: there is no step t */
 };
 
 #endif

@@ -76,7 +76,7 @@ uint64_t count_rows(const struct gpu_rows *x) { return (uint64_t)x->steps * x->b
 
 /* ---- scratch ------------------------------------------------------------------------------ */
 
-uint64_t place_behind(uint64_t *end, uint64_t bytes)
+uint64_t place_after(uint64_t *end, uint64_t bytes)
 {
     uint64_t at = *end;
     *end += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
@@ -85,7 +85,7 @@ uint64_t place_behind(uint64_t *end, uint64_t bytes)
 
 void *scratch_take(struct recorder *w, uint64_t bytes)
 {
-    void *at = w->scratch + place_behind(&w->scratch_used, bytes);
+    void *at = w->scratch + place_after(&w->scratch_used, bytes);
     if (w->scratch_used > w->scratch_max)
         w->scratch_max = w->scratch_used;
     return at;

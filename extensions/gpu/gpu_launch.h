@@ -73,7 +73,7 @@ struct gpu_call {
 };
 
 /* Reserves room at *end, aligned; returns its offset. */
-uint64_t place_behind(uint64_t *end, uint64_t bytes);
+uint64_t place_after(uint64_t *end, uint64_t bytes);
 
 /* Returns whether the view has no gaps; view_numbers returns its number of elements. */
 bool view_is_whole(const struct gpu_view *);

@@ -108,14 +108,14 @@ static struct tables tables_of(const struct plan *p)
         of->tensors++;
         of->chunks += chunks_of(elements_of(p, i, of == &t.norm ? (int)NORM_GRAD : (int)UPDATE_W));
     }
-    t.norm.tensor_at = place_behind(&t.bytes, t.norm.tensors * sizeof(struct norm_tensor));
-    t.norm.chunk_at = place_behind(&t.bytes, t.norm.chunks * sizeof(struct gpu_chunk));
-    t.update.tensor_at = place_behind(&t.bytes, t.update.tensors * sizeof(struct update_tensor));
-    t.update.chunk_at = place_behind(&t.bytes, t.update.chunks * sizeof(struct gpu_chunk));
-    t.part_at = place_behind(&t.bytes, t.norm.chunks * sizeof(double));
-    t.shared_at = place_behind(&t.bytes, UPDATE_RATES_BYTES);
-    t.scale_at = place_behind(&t.bytes, sizeof(float));
-    t.kept_at = place_behind(&t.bytes, 2 * sizeof(double));
+    t.norm.tensor_at = place_after(&t.bytes, t.norm.tensors * sizeof(struct norm_tensor));
+    t.norm.chunk_at = place_after(&t.bytes, t.norm.chunks * sizeof(struct gpu_chunk));
+    t.update.tensor_at = place_after(&t.bytes, t.update.tensors * sizeof(struct update_tensor));
+    t.update.chunk_at = place_after(&t.bytes, t.update.chunks * sizeof(struct gpu_chunk));
+    t.part_at = place_after(&t.bytes, t.norm.chunks * sizeof(double));
+    t.shared_at = place_after(&t.bytes, UPDATE_RATES_BYTES);
+    t.scale_at = place_after(&t.bytes, sizeof(float));
+    t.kept_at = place_after(&t.bytes, 2 * sizeof(double));
     return t;
 }
 

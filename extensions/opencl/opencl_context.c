@@ -164,7 +164,7 @@ static unroll_status learn(struct opencl_context *c, const struct found *found)
                 !available  ? "is not available"
                 : !compiles ? "has no compiler"
                 : !little   ? "keeps numbers with their highest byte first"
-                            : "knows no OpenCL C 1.2");
+                            : "does not support OpenCL C 1.2");
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */

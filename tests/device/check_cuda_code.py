@@ -84,7 +84,7 @@ def recorded():
 def compare(found, toolkit):
     by, before = recorded()
     check(set(found) == set(before), f"{RECORD} and the images differ in {sorted(set(found) ^ set(before))}; "
-          "UPDATE=1 records anew")
+          "UPDATE=1 records them again")
     for name in sorted(set(found) & set(before)):
         now, then = found[name], before[name]
         if by.endswith(f" {toolkit}"):

@@ -27,7 +27,7 @@ struct plain {
     uint32_t L() const { return (uint32_t)cell->declaration->intermediates; }
     uint32_t V() const { return (uint32_t)cell->declaration->vectors; }
     bool part(uint32_t t, uint32_t b) const { return lengths.empty() || (int32_t)t < lengths[b]; }
-    bool anew(uint32_t t, uint32_t b) const { return !reset.empty() && reset[t * B + b]; }
+    bool is_reset(uint32_t t, uint32_t b) const { return !reset.empty() && reset[t * B + b]; }
     uint32_t step(uint32_t i) const { return direction ? T - 1 - i : i; }
 };
 
@@ -78,7 +78,7 @@ static inline void plain_forward_row(struct plain &p, uint32_t t, uint32_t b, fl
         memset(g, 0, p.G() * U * sizeof *g);
         return;
     }
-    if (p.anew(t, b))
+    if (p.is_reset(t, b))
         memset(state, 0, S * U * sizeof *state);
     struct cell_step step = plain_step(p, g, state, next.data(), intermediate.data());
     for (int phase = 0; phase < p.cell->declaration->phases; phase++) {
@@ -123,7 +123,7 @@ static inline void plain_transposed(const struct plain &p, float *to, const floa
 static inline float plain_entering(const struct plain &p, uint32_t i, uint32_t t, uint32_t b, uint32_t u)
 {
     const uint32_t before = p.direction ? t + 1 : t - 1, S = p.S();
-    if (p.anew(t, b))
+    if (p.is_reset(t, b))
         return 0;
     if (before < p.T && p.part(before, b))
         return i ? p.s[(((size_t)before * p.B + b) * (S - 1) + i - 1) * p.U + u]
@@ -158,7 +158,7 @@ static inline void plain_backward_row(struct plain &p, uint32_t t, uint32_t b, f
             plain_transposed(p, d_intermediate.data(), g, FROM_INTERMEDIATE);
     }
     plain_transposed(p, d, g, FROM_H);
-    if (p.anew(t, b))
+    if (p.is_reset(t, b))
         memset(d, 0, S * U * sizeof *d);
 }
 

@@ -111,7 +111,7 @@ static void test_refusals(void)
     check_refused(none, "cuda:x", NULL, "comes the number of a GPU");
     check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
     check_refused(none, "cuda:GPU-beef", NULL,
-                  "there is no 'GPU-beef' among the GPUs that this process sees: face0000-");
+                  "there is no 'GPU-beef' among the GPUs that this process may use: face0000-");
     check_refused((struct setting){"FAKE_CUDA_DEVICES", "2"}, "cuda:GPU-face", NULL, "2 GPUs begin so");
     check_refused((struct setting){"FAKE_CUDA_MIG", "7"}, "cuda:MIG-beef", NULL, "found no GPU");
     check_refused((struct setting){"CUDA_VISIBLE_DEVICES", "0"}, "cuda:MIG-beef", NULL, "there is no 'MIG-beef'");

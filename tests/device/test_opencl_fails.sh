@@ -47,7 +47,7 @@ check test "$programs" -gt 4
 
 says noplatform 4 "has no driver on this machine; fix: .*pocl-opencl-icd"
 says nodevice 4 "drivers have no device"
-says old 4 "knows no OpenCL C 1.2"
+says old 4 "does not support OpenCL C 1.2"
 says nomemory 5 "has no memory for .* MB of"
 FAKE_OPENCL=small train "$work/text" --hidden 300 --device opencl --out "$work/large"
 check test $? = 5

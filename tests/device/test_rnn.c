@@ -15,7 +15,7 @@ static bool takes_part(const struct rnn_case *c, uint32_t t, uint32_t b)
     return !c->shape.lengths || (int32_t)t < ((int32_t *)c->slot[RNN_LENGTHS].at)[b];
 }
 
-static bool starts_anew(const struct rnn_case *c, uint32_t t, uint32_t b)
+static bool row_is_reset(const struct rnn_case *c, uint32_t t, uint32_t b)
 {
     return c->shape.resets && ((uint8_t *)c->slot[RNN_RESET].at)[t * c->shape.B + b];
 }
@@ -115,7 +115,7 @@ static void plain_row(struct plain *p, uint32_t b)
     for (uint32_t i = 0; i < c->shape.T; i++) {
         uint32_t t = c->shape.direction ? c->shape.T - 1 - i : i;
         bool part = takes_part(c, t, b);
-        if (part && starts_anew(c, t, b))
+        if (part && row_is_reset(c, t, b))
             memset(p->state, 0, sizeof p->state);
         if (part)
             plain_step(p, t, b);
@@ -193,7 +193,7 @@ static double operand(const struct rnn_case *c, unsigned from, uint32_t t, uint3
     uint32_t before = c->shape.direction ? t + 1 : t - 1;
     if (from & FROM_INTERMEDIATE)
         return get(&c->slot[RNN_INTERMEDIATE], t, b, 0, k);
-    if (starts_anew(c, t, b))
+    if (row_is_reset(c, t, b))
         return 0;
     if (first || !takes_part(c, before, b))
         return get(&c->slot[RNN_H0], b, k, 0, 0);

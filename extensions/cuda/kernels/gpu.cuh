@@ -115,19 +115,19 @@ GPU_CODE void store_packet(void *p, uint4 v)
 }
 GPU_CODE bool is_empty(const uint4 &packet) { return packet.x == ~0u; }
 
-/* Loads packets at `at + i / N * STEP + i % N * beside` for each i of the mask; the others are zeros. Issues all loads at
+/* Loads packets at `at + i / N * STEP + i % N * tile` for each i of the mask; the others are zeros. Issues all loads at
  * once and does not wait. */
 template <int N, int STEP, int COUNT>
-GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+GPU_CODE void request_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t tile, uint32_t wanted)
 {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) v[i] = make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
         if (wanted >> i & 1)
-            v[i] = load_packet(at + i / N * STEP + i % N * beside);
+            v[i] = load_packet(at + i / N * STEP + i % N * tile);
 }
-/* Between two unsuccessful loads of packets; tells the test runtime that the thread polls. */
+/* Called between two unsuccessful loads of packets. The test runtime runs other threads here. */
 GPU_CODE void poll_again(void) {}
 
 /* ---- the end of a wait ------------------------------------------------------------------- */
@@ -191,14 +191,10 @@ GPU_CODE void clock_part(enum clock_part) {}
 #define clock_print(...) (void)0
 #endif
 GPU_CODE void clock_instructions(unsigned) {}
-GPU_CODE void clock_divisions(unsigned) {}
 GPU_CODE void clock_shared(unsigned, unsigned) {}
 GPU_CODE void clock_loads(unsigned = 0) {}
 GPU_CODE void clock_loaded(unsigned = 0) {}
 template <int N, int STEP, int COUNT> GPU_CODE void clock_packets(const unsigned char *, uint32_t, uint32_t) {}
-
-/* Loads a value that is used once and need not stay in the caches. */
-template <typename T> GPU_CODE T load_once(const T *p) { return __ldcs(p); }
 
 #if GPU_CLUSTERS
 /* ---- clusters ---------------------------------------------------------------------------- */
@@ -225,7 +221,7 @@ GPU_CODE shared_address cluster_map(shared_address at, unsigned rank)
 
 /* A phase ends after `count` arrivals and all bytes that they expected. Its parity is 0, then 1, then 0..: a wait
  * for parity p returns when the phase of that parity has ended, so the first wait is for 0. A thread that waited for
- * a phase sees the data that arrived with it. */
+ * a phase reads the data that arrived with it. */
 typedef uint64_t mbarrier;
 
 GPU_CODE void mbarrier_init(mbarrier *b, unsigned count)

@@ -51,7 +51,7 @@ GPU_CODE float *states_at(const struct tiling &t, uint32_t chunk)
     return (float *)(dynamic_shared() + t.at_states) + chunk * t.states * cells_of(t) + threadIdx.x;
 }
 
-GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32_t row)
+GPU_CODE bool row_is_reset(const struct persistent_args &a, uint32_t step, uint32_t row)
 {
     return a.reset && a.reset[(size_t)step * a.reset_row + row];
 }
@@ -225,7 +225,7 @@ GPU_CODE void load_bias_of(const struct persistent_args &a, const struct seat &s
 /* ---- forward ----------------------------------------------------------------------------- */
 
 /* Writes zeros for a row that takes no part: its outputs, and what backward would read. */
-template <class C> GPU_CODE void pass_by(const struct persistent_args &a, uint32_t step, const struct spot &p)
+template <class C> GPU_CODE void skip_row(const struct persistent_args &a, uint32_t step, const struct spot &p)
 {
     if (a.y.at)
         *field_at(a.y, step, p) = 0;
@@ -252,12 +252,12 @@ GPU_CODE void hold_cell(const struct persistent_args &a, uint32_t chunk, uint32_
     const struct spot &p = c.p;
     const uint32_t next = a.direction ? step - 1 : step + 1;
     c.gives = 0;
-    c.forgets = p.real && next < a.steps && starts_anew(a, next, p.row) &&
+    c.forgets = p.real && next < a.steps && row_is_reset(a, next, p.row) &&
                 (int32_t)next < lengths_of(t)[chunk * t.chunk_rows + p.n];
     if (p.part) {
         C::get_inputs(c.v, field_at(a.g, step, p), a.g.field, PHASE);
         C::get_states(c.v, states_at(t, chunk), count);
-        if (starts_anew(a, step, p.row))
+        if (row_is_reset(a, step, p.row))
             C::forget(c.v);
         C::set_constants(c.v, a, p.unit);
     } else if (p.is && PHASE + 1 == C::phases) {
@@ -316,7 +316,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
     held.p = spot_of(a, s, cell, chunk, step);
     const struct operand_source from = find_operand(a, s, chunk, round, PHASE, number);
     clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
-    ask_ahead<O>(t, parts, PHASE, from, ahead);
+    request_ahead<O>(t, parts, PHASE, from, ahead);
     hold_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
     clock_instructions(cell.is ? INSTRUCTIONS_HOLD : 0);
     receive_operand(t, chunk, round, round);
@@ -340,7 +340,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
     if (held.p.part)
         leave_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
     else if (held.p.real && PHASE == 0)
-        pass_by<C>(a, step, held.p);
+        skip_row<C>(a, step, held.p);
     empty_packets(a, s, cell, chunk, round, C::phases, number);
 }
 
@@ -355,7 +355,7 @@ GPU_CODE void forward_step(const struct persistent_args &a, const struct seat &s
     if (step >= longest) {
         const struct spot p = spot_of(a, s, cell, chunk, step);
         if (p.real)
-            pass_by<C>(a, step, p);
+            skip_row<C>(a, step, p);
         return;
     }
     const uint32_t round = C::phases * (a.direction ? i - (a.steps - longest) : i);
@@ -406,7 +406,7 @@ GPU_CODE void send_first(const struct persistent_args &a, const struct seat &s, 
         return;
     const struct spot p = spot_of(a, s, cell, chunk, first);
     if (cell.is)
-        stage_at(staged_of<O>(t, 0, cell), 0, p.part && starts_anew(a, first, p.row) ? 0 : states_at(t, chunk)[0]);
+        stage_at(staged_of<O>(t, 0, cell), 0, p.part && row_is_reset(a, first, p.row) ? 0 : states_at(t, chunk)[0]);
     if (threadIdx.x == 0 && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, 0, 0, number);
     send_operand(a, s, cell, exchanged_at(t, s, chunk, 0), chunk, 0, 0, number);
@@ -449,10 +449,10 @@ GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint3
 {
     const uint32_t before = a.direction ? step + 1 : step - 1; /* in forward order */
     const bool inside = before < a.steps && (int32_t)before < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
-    const bool anew = starts_anew(a, step, p.row);
+    const bool reset = row_is_reset(a, step, p.row);
     const struct persistent_view h = either(inside, a.y, a.h0), others = either(inside, a.s, a.s0);
     C::get_saved(v, field_at(a.g, step, p), a.g.field, phase);
-    C::get_entering(v, h, others, inside ? before : 0, p, anew);
+    C::get_entering(v, h, others, inside ? before : 0, p, reset);
     C::get_leaving(v, a.y, a.s, step, p);
     return a.dy.at && phase == C::phases - 1 ? *field_at(a.dy, step, p) : 0;
 }
@@ -460,7 +460,7 @@ GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint3
 /* Returns whether the row was reset in the step processed last, so that no gradient flows to earlier steps. */
 GPU_CODE bool is_cut_off(const struct persistent_args &a, uint32_t chunk, uint32_t step, const struct spot &p)
 {
-    return starts_anew(a, step, p.row) && (int32_t)step < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
+    return row_is_reset(a, step, p.row) && (int32_t)step < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
 }
 
 /* Completes the gradient of the states that leave a step: adds the product to that of h in shared memory. */
@@ -521,7 +521,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
     clock_loads();
     const struct spot p = spot_of(a, s, cell, chunk, step);
     clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
-    ask_ahead<O>(t, parts, HALF, from, ahead);
+    request_ahead<O>(t, parts, HALF, from, ahead);
     const float dy = p.part ? get_values<C>(a, chunk, step, p, v, C::phases - 1 - HALF) : 0;
     clock_instructions(cell.is ? INSTRUCTIONS_HOLD : 0);
     if (round > 0) {
@@ -583,7 +583,7 @@ GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat
         const uint32_t number = sizeof(typename operand_of<O>::number);
         const struct operand_source from = find_operand(a, s, chunk, round, 0, number);
         struct packets_ahead ahead;
-        ask_ahead<O>(t, parts, 0, from, ahead);
+        request_ahead<O>(t, parts, 0, from, ahead);
         receive_operand(t, chunk, round, round - 1);
         multiply<O, C::phases, 0>(t, parts, w, from, ahead, sums_at(t, turn));
     }

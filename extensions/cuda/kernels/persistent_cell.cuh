@@ -42,7 +42,7 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 #define GET_SAVED(name)             v.saved.name = g[(size_t)CELL_(saved_##name) * field];
 #define GET_ENTERING(name)                                                                                 \
     at = state_of(h, others, CELL_(state_##name), step, p);                                                \
-    v.state.name = at && !anew ? *at : 0;
+    v.state.name = at && !reset ? *at : 0;
 #define GET_KEPT(name)                                                                                     \
     v.state.name = CELL_(state_##name) == 0 ? *y : s[(size_t)(CELL_(state_##name) - 1) * field];
 #define GET_LEAVING(name)           v.next.name = *state_of(h, others, CELL_(state_##name), step, p);
@@ -64,6 +64,13 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
         stage_at(stage, h_##name, g[(size_t)CELL_(in_##name) * field]);
 #define INTERMEDIATE_OF(name)               value = v.intermediate.name;
 #define SET_INTERMEDIATE(name)              d.intermediate.name = value;
+
+#define BY_PHASE(first, second)                                                                             \
+    if (phase == 0) {                                                                                       \
+        first                                                                                               \
+    } else {                                                                                                \
+        second                                                                                              \
+    }
 
 /* A sum of the second phase that the first one computed is kept in place of the input. */
 #define keeps_sum(from, phase)      ((phase) == 1 && ((from) & FROM_H) != 0)
@@ -94,24 +101,14 @@ struct CELL_(persistent) {
         OPTIONS(GET_OPTION)
         VECTORS(GET_VECTOR)
         v.choice = NULL;
-        (void)a, (void)unit;
     }
     GPU_CODE void get_inputs(unit &v, const float *g, uint32_t field, int phase)
     {
-        (void)phase;
-        if (phase == 0) {
-            GATE_INPUTS(GET_INPUT)
-        } else {
-            GATE_INPUTS_2(GET_INPUT)
-        }
+        BY_PHASE(GATE_INPUTS(GET_INPUT), GATE_INPUTS_2(GET_INPUT))
     }
     template <class SUMS> GPU_CODE void add_sums(unit &v, const SUMS &sums, int phase)
     {
-        if (phase == 0) {
-            GATE_INPUTS(ADD_SUM)
-        } else {
-            GATE_INPUTS_2(ADD_INTERMEDIATE_SUM)
-        }
+        BY_PHASE(GATE_INPUTS(ADD_SUM), GATE_INPUTS_2(ADD_INTERMEDIATE_SUM))
     }
     /* Keeps sums of h that the second phase reads. */
     template <class SUMS> GPU_CODE void keep_sums(const SUMS &sums, float *g, uint32_t field, int phase)
@@ -119,11 +116,9 @@ struct CELL_(persistent) {
         if (phase == 0) {
             GATE_INPUTS_2(KEEP_SUM)
         }
-        (void)sums, (void)g, (void)field, (void)phase;
     }
     GPU_CODE void run_forward(unit &v, int phase)
     {
-        (void)phase;
 #if CELL_PHASES == 2
         if (phase == 1) {
             CELL_(forward_2)(&v);
@@ -135,21 +130,10 @@ struct CELL_(persistent) {
     GPU_CODE void get_states(unit &v, const float *at, uint32_t count){STATES(GET_STATE)} GPU_CODE
         void forget(unit &v){STATES(FORGET_STATE)} GPU_CODE
         void put_next(unit &v, float *at, uint32_t count){STATES(PUT_NEXT)} GPU_CODE
-        void put_saved(unit &v, float *g, uint32_t field, int phase)
-    {
-        if (phase == 0) {
-            SAVED(PUT_SAVED)
-        } else {
-            SAVED_2(PUT_SAVED)
-        }
-        (void)v, (void)g, (void)field;
-    }
-    GPU_CODE void put_intermediates(unit &v, float *at, uint32_t field)
-    {
-        INTERMEDIATES(PUT_INTERMEDIATE)
-        (void)v, (void)at, (void)field;
-    }
-    GPU_CODE float next_h(const unit &v)
+        void put_saved(unit &v, float *g, uint32_t field,
+                       int phase){BY_PHASE(SAVED(PUT_SAVED), SAVED_2(PUT_SAVED))} GPU_CODE
+        void put_intermediates(unit &v, float *at, uint32_t field){INTERMEDIATES(PUT_INTERMEDIATE)} GPU_CODE
+        float next_h(const unit &v)
     {
         float h = 0;
         STATES(NEXT_H)
@@ -159,45 +143,28 @@ struct CELL_(persistent) {
     {
         float value = 0;
         INTERMEDIATES(INTERMEDIATE_OF)
-        (void)v;
         return value;
     }
 
-    GPU_CODE void get_saved(unit &v, const float *g, uint32_t field, int phase)
-    {
-        if (phase == 0) {
-            SAVED(GET_SAVED)
-        } else {
-            SAVED_2(GET_SAVED)
-        }
-        (void)v, (void)g, (void)field;
-    }
-    GPU_CODE void get_entering(unit &v, const struct persistent_view &h, const struct persistent_view &others,
-                               uint32_t step, const struct spot &p, bool anew)
+    GPU_CODE void get_saved(unit &v, const float *g, uint32_t field,
+                            int phase){BY_PHASE(SAVED(GET_SAVED), SAVED_2(GET_SAVED))} GPU_CODE
+        void get_entering(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
+                          const struct spot &p, bool reset)
     {
         const float *at;
         STATES(GET_ENTERING)
     }
     /* Loads the states that left the previous step: h from y, the others from s. */
-    GPU_CODE void get_kept(unit &v, const float *y, const float *s, uint32_t field)
-    {
-        STATES(GET_KEPT)
-        (void)s, (void)field;
-    }
-    GPU_CODE void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others,
-                              uint32_t step, const struct spot &p){STATES(GET_LEAVING)}
+    GPU_CODE void get_kept(unit &v, const float *y, const float *s, uint32_t field){STATES(GET_KEPT)} GPU_CODE
+        void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
+                         const struct spot &p){STATES(GET_LEAVING)}
     /* leaving: `at` has gradients of the leaving states; otherwise partial gradients of the entering ones. */
     GPU_CODE void get_gradients(unit &d, const float *at, uint32_t count, float dy,
                                 bool leaving){STATES(GET_GRADIENT)} GPU_CODE
         void put_gradients(unit &d, float *at, uint32_t count){STATES(PUT_GRADIENT)} GPU_CODE
-        void set_intermediate(unit &d, float value)
+        void set_intermediate(unit &d, float value){INTERMEDIATES(SET_INTERMEDIATE)} GPU_CODE
+        void run_backward(const unit &v, unit &d, int phase)
     {
-        INTERMEDIATES(SET_INTERMEDIATE)
-        (void)d, (void)value;
-    }
-    GPU_CODE void run_backward(const unit &v, unit &d, int phase)
-    {
-        (void)phase;
 #if CELL_PHASES == 2
         if (phase == 1) {
             CELL_(backward_2)(&v, &d);
@@ -206,26 +173,15 @@ struct CELL_(persistent) {
 #endif
         CELL_(backward)(&v, &d);
     }
-    GPU_CODE void put_inputs(unit &d, float *g, uint32_t field, int phase)
-    {
-        if (phase == 0) {
-            GATE_INPUTS(PUT_INPUT)
-        } else {
-            GATE_INPUTS_2(PUT_INPUT)
-        }
-    }
-    GPU_CODE void put_vectors(unit &d, float *at, uint32_t field)
-    {
-        VECTORS(PUT_VECTOR)
-        (void)d, (void)at, (void)field;
-    }
-    GPU_CODE void clear_vectors(const struct persistent_args &a, uint32_t step, const struct spot &p)
+    GPU_CODE void put_inputs(unit &d, float *g, uint32_t field,
+                             int phase){BY_PHASE(GATE_INPUTS(PUT_INPUT), GATE_INPUTS_2(PUT_INPUT))} GPU_CODE
+        void put_vectors(unit &d, float *at, uint32_t field){VECTORS(PUT_VECTOR)} GPU_CODE
+        void clear_vectors(const struct persistent_args &a, uint32_t step, const struct spot &p)
     {
         if (!a.dv.at)
             return;
-        float *at = field_at(a.dv, step, p);
+        [[maybe_unused]] float *at = field_at(a.dv, step, p);
         VECTORS(CLEAR_VECTOR)
-        (void)at;
     }
     /* Stages, after the second phase, the gradients of inputs that multiplied the intermediate; after the first,
      * those that multiplied h, of both phases. */
@@ -238,7 +194,6 @@ struct CELL_(persistent) {
             GATE_INPUTS(STAGE_INPUT)
             GATE_INPUTS_2(STAGE_KEPT_INPUT)
         }
-        (void)g, (void)field;
     }
 };
 
@@ -260,9 +215,25 @@ struct CELL_(persistent) {
             direction##_units<CELL_(persistent)>(arguments);                                                \
     }
 #endif
-#if !defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_forward_)
+/* The kernels of a cell without a product by a state are the same for all narrow operands: only those of bf16 exist
+ * (persistent_operand). */
+#define FROM_X 0
+#define FROM_H 1
+#define FROM_INTERMEDIATE 1
+#define IS_MULTIPLIED(name, from) || (from)
+#if PERSISTENT_WALKS || (0 GATE_INPUTS(IS_MULTIPLIED) GATE_INPUTS_2(IS_MULTIPLIED))
+#define PERSISTENT_EXISTS 1
+#else
+#define PERSISTENT_EXISTS 0
+#endif
+#undef FROM_X
+#undef FROM_H
+#undef FROM_INTERMEDIATE
+#undef IS_MULTIPLIED
+#if PERSISTENT_EXISTS && (!defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_forward_))
 PERSISTENT_KERNEL(forward)
 #endif
-#if !defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_backward_)
+#if PERSISTENT_EXISTS && (!defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_backward_))
 PERSISTENT_KERNEL(backward)
 #endif
+#undef PERSISTENT_EXISTS

@@ -1,6 +1,7 @@
 /* The persistent kernels of all cells for one kind of operand. The including file defines PERSISTENT_OPERAND (enum
  * gpu_operand) and PERSISTENT_WORD, which is part of the kernel names: lstm_bf16_forward. With PERSISTENT_EXACT the
- * gate functions match those of the CPU bit for bit. */
+ * gate functions match those of the CPU bit for bit. PERSISTENT_WALKS 1: also the kernels of cells without a product by
+ * a state. */
 #ifndef PERSISTENT_OPERAND
 #error "define PERSISTENT_OPERAND and PERSISTENT_WORD before this"
 #endif

@@ -50,9 +50,9 @@ struct part {
 };
 
 /* The parts of all phases, one word each: k steps fit for rows of up to 32 kB. This keeps divisions out of the
- * steps. asked: the packets of an operand in L2 that the lane requests ahead (ask_ahead). */
+ * steps. requested: the packets of an operand in L2 that the lane requests ahead (request_ahead). */
 struct parts {
-    uint32_t of[TILING_PHASES], asked[TILING_PHASES];
+    uint32_t of[TILING_PHASES], requested[TILING_PHASES];
 };
 
 /* Returns how many of a product's first pairs of k steps are fetched at once. all: pairs in registers; n: tiles of 8
@@ -87,7 +87,7 @@ template <int PHASES> GPU_CODE struct parts make_parts(const struct tiling &t, u
         const uint32_t warp = threadIdx.x / 32, split = warp / p.bands;
         const uint32_t first = split * p.steps, steps = split < p.splits ? min(p.steps, p.steps_all - first) : 0;
         parts.of[i] = warp % p.bands | split << 4 | first << 8 | steps << 20;
-        parts.asked[i] = first_packets(t, i < PHASES ? i : 0, first, steps, number);
+        parts.requested[i] = first_packets(t, i < PHASES ? i : 0, first, steps, number);
     }
     return parts;
 }
@@ -257,7 +257,7 @@ struct operand_source {
 
 /* The lane's first packets of an operand in L2, requested ahead. */
 struct packets_ahead {
-    uint4 v[TILING_ASKED];
+    uint4 v[TILING_REQUESTED];
 };
 
 /* Returns the address of the lane's packet of pair `first`. */
@@ -270,17 +270,17 @@ GPU_CODE const unsigned char *packet_at(const struct operand_source &from, uint3
 /* Requests packets of an operand in L2, so that other loads of the round overlap with them. Also loads packets that
  * are not the lane's, from the following addresses, which avoids conditions. */
 template <int O>
-GPU_CODE void ask_ahead(const struct tiling &t, const struct parts &parts, int phase, const struct operand_source &from,
-                        struct packets_ahead &ahead)
+GPU_CODE void request_ahead(const struct tiling &t, const struct parts &parts, int phase,
+                            const struct operand_source &from, struct packets_ahead &ahead)
 {
     const struct part part = part_of(parts, phase);
     if (O == OPERAND_F32 || from.shared || !part.any)
         return;
     const unsigned char *at = packet_at(from, part.first / 2);
     if (t.chunk_rows > 8)
-        ask_for_packets<2, TILING_PAIR>(ahead.v, at, from.tile, ~0u);
+        request_packets<2, TILING_PAIR>(ahead.v, at, from.tile, ~0u);
     else
-        ask_for_packets<1, TILING_PAIR>(ahead.v, at, from.tile, ~0u);
+        request_packets<1, TILING_PAIR>(ahead.v, at, from.tile, ~0u);
 }
 
 /* Completes the first batch: the packets requested ahead, and the rest. */
@@ -288,10 +288,10 @@ template <int COUNT, int N>
 GPU_CODE void take_packets(uint4 (&b)[COUNT][N], const struct operand_source &from, uint32_t first, uint32_t wanted,
                            const struct packets_ahead &ahead)
 {
-    enum { EARLY = COUNT * N < TILING_ASKED ? COUNT * N : TILING_ASKED, ALL_EARLY = (1 << EARLY) - 1 };
+    enum { EARLY = COUNT * N < TILING_REQUESTED ? COUNT * N : TILING_REQUESTED, ALL_EARLY = (1 << EARLY) - 1 };
     uint4 v[COUNT * N];
     if (COUNT * N > EARLY)
-        ask_for_packets<N, TILING_PAIR>(v, packet_at(from, first), from.tile, wanted & ~ALL_EARLY);
+        request_packets<N, TILING_PAIR>(v, packet_at(from, first), from.tile, wanted & ~ALL_EARLY);
 #pragma unroll
     for (int i = 0; i < EARLY; i++) v[i] = ahead.v[i];
     if ((wanted & ALL_EARLY) != ALL_EARLY) {
@@ -312,7 +312,7 @@ GPU_CODE void take_packets(uint4 (&b)[COUNT][N], const struct operand_source &fr
 template <int COUNT, int N>
 GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &from, uint32_t first, uint32_t end)
 {
-    const uint32_t beside = first * 2 * TILING_STEP_BYTES + made_here(threadIdx.x % 4) * TILING_PACKET;
+    const uint32_t offset = first * 2 * TILING_STEP_BYTES + made_here(threadIdx.x % 4) * TILING_PACKET;
     const unsigned char *at = packet_at(from, first);
     if (from.shared) {
         clock_shared(COUNT * N * 4, 1);
@@ -328,9 +328,9 @@ GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &f
     uint32_t wanted = 0; /* a bit mask of packets */
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        if (first + i < end && beside + i * 2 * TILING_STEP_BYTES < from.bytes)
+        if (first + i < end && offset + i * 2 * TILING_STEP_BYTES < from.bytes)
             wanted |= ((1u << N) - 1) << i * N;
-    ask_for_packets<N, TILING_PAIR>(v, at, from.tile, wanted);
+    request_packets<N, TILING_PAIR>(v, at, from.tile, wanted);
     wait_for_packets<N, TILING_PAIR>(v, at, from.tile, wanted, from.round);
 #pragma unroll
     for (int i = 0; i < COUNT * N; i++) b[i / N][i % N] = v[i];
@@ -344,7 +344,7 @@ GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &f
  * which steps use in turn. */
 template <int O, int FIRST, int SLOTS, int M, int N>
 GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_product &p, const struct part &part,
-                                 const weight_registers &w, const struct operand_source &from, uint32_t asked,
+                                 const weight_registers &w, const struct operand_source &from, uint32_t requested,
                                  const struct packets_ahead &ahead, float *sums)
 {
     enum {
@@ -363,7 +363,7 @@ GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_pro
         if (first < in_registers) {
             uint4 b[BATCH][N];
             if (first == 0 && !from.shared)
-                take_packets(b, from, pair0, asked, ahead);
+                take_packets(b, from, pair0, requested, ahead);
             else
                 fetch_packets(b, from, pair0 + first, pair0 + in_registers);
 #pragma unroll
@@ -420,9 +420,9 @@ GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_pro
 template <int TILES, int ROWS> struct float_lanes {
     static constexpr int BAND = 8 * TILES, M = BAND / 4, N = 32 / M; /* M, N: lanes along each */
     static constexpr int HALVES = N > ROWS ? 2 : 1, R = HALVES == 2 ? 1 : ROWS / N;
-    static constexpr int GROUPS = R == 4 ? 2 : 1, BESIDE = R / GROUPS; /* rows at equal distances, in groups */
-    static constexpr int STEPS = 4 * HALVES / R;                       /* k steps requested together: .. */
-    static constexpr int PACKETS = STEPS * 2 / HALVES * BESIDE;        /* .. 8 packets in all groups */
+    static constexpr int GROUPS = R == 4 ? 2 : 1, GROUP_ROWS = R / GROUPS; /* groups of rows at equal distances */
+    static constexpr int STEPS = 4 * HALVES / R;                           /* k steps requested together: .. */
+    static constexpr int PACKETS = STEPS * 2 / HALVES * GROUP_ROWS;        /* .. 8 packets in all groups */
     uint4 v[GROUPS][PACKETS];
 };
 
@@ -433,27 +433,26 @@ GPU_CODE void fetch_floats(float_lanes<TILES, ROWS> &b, const struct operand_sou
 {
     typedef float_lanes<TILES, ROWS> L;
     const uint32_t lane = threadIdx.x % 32, n = lane / L::M % ROWS, half = lane / (L::M * ROWS);
-    const uint32_t beside = TILES == 4 && ROWS == 8 ? 4 * from.row : from.tile, first = step * 2 + half;
+    const uint32_t row_bytes = TILES == 4 && ROWS == 8 ? 4 * from.row : from.tile, first = step * 2 + half;
     const unsigned char *at = from.at + n / 8 * from.tile + n % 8 * from.row + first * from.packet;
     uint32_t wanted = 0;
 #pragma unroll
     for (uint32_t i = 0; i < L::PACKETS; i++) {
-        const uint32_t k = first + i / L::BESIDE * L::HALVES;
+        const uint32_t k = first + i / L::GROUP_ROWS * L::HALVES;
         wanted |= (k < 2 * end && k * TILING_PACKET < from.bytes ? 1u : 0) << i;
     }
 #pragma unroll
     for (int g = 0; g < L::GROUPS; g++, at += 4 * from.row) {
         if (WAIT && !from.shared)
-            wait_for_packets<L::BESIDE, L::HALVES * TILING_COLUMN>(b.v[g], at, beside, wanted, from.round);
+            wait_for_packets<L::GROUP_ROWS, L::HALVES * TILING_COLUMN>(b.v[g], at, row_bytes, wanted, from.round);
         else if (!from.shared)
-            ask_for_packets<L::BESIDE, L::HALVES * TILING_COLUMN>(b.v[g], at, beside, wanted);
+            request_packets<L::GROUP_ROWS, L::HALVES * TILING_COLUMN>(b.v[g], at, row_bytes, wanted);
         else if (!WAIT)
 #pragma unroll
             for (int i = 0; i < L::PACKETS; i++)
-                b.v[g][i] =
-                    wanted >> i & 1
-                        ? *(const uint4 *)(at + i / L::BESIDE * (L::HALVES * TILING_PACKET) + i % L::BESIDE * beside)
-                        : make_uint4(0, 0, 0, 0);
+                b.v[g][i] = wanted >> i & 1 ? *(const uint4 *)(at + i / L::GROUP_ROWS * (L::HALVES * TILING_PACKET) +
+                                                               i % L::GROUP_ROWS * row_bytes)
+                                            : make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -480,13 +479,13 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
     const uint32_t lane = threadIdx.x % 32, m = lane % L::M * 4, n = lane / L::M % ROWS, end = part.first + part.steps;
     const uint32_t half = lane / (L::M * ROWS);
     float c[L::R][4] = {{0}};
-    L asked;
-    fetch_floats<TILES, ROWS, false>(asked, from, part.first, end);
+    L requested;
+    fetch_floats<TILES, ROWS, false>(requested, from, part.first, end);
 #pragma unroll 1
     for (uint32_t step = 0; step < part.steps; step += L::STEPS) {
-        fetch_floats<TILES, ROWS, true>(asked, from, part.first + step, end);
-        const L b = asked;
-        fetch_floats<TILES, ROWS, false>(asked, from, part.first + step + L::STEPS, end);
+        fetch_floats<TILES, ROWS, true>(requested, from, part.first + step, end);
+        const L b = requested;
+        fetch_floats<TILES, ROWS, false>(requested, from, part.first + step + L::STEPS, end);
         clock_shared(8 * 4 * L::STEPS / L::HALVES, 0);
         clock_instructions(L::STEPS * FLOAT_INSTRUCTIONS(L::R) / L::HALVES);
 #pragma unroll
@@ -500,7 +499,7 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
             if (packet < 2 * part.steps)
 #pragma unroll
                 for (int r = 0; r < L::R; r++)
-                    add_floats<L::BAND>(c[r], v, b.v[r / L::BESIDE][i * L::BESIDE + r % L::BESIDE]);
+                    add_floats<L::BAND>(c[r], v, b.v[r / L::GROUP_ROWS][i * L::GROUP_ROWS + r % L::GROUP_ROWS]);
         }
     }
     __syncwarp();
@@ -529,15 +528,15 @@ GPU_CODE void multiply_band_of_floats(const struct tiling &t, const struct tilin
 
 template <int O, int FIRST, int SLOTS, int N>
 GPU_CODE void multiply_band(const struct tiling &t, const struct tiling_product &p, const struct part &part,
-                            const weight_registers &w, const struct operand_source &from, uint32_t asked,
+                            const weight_registers &w, const struct operand_source &from, uint32_t requested,
                             const struct packets_ahead &ahead, float *sums)
 {
     if (p.tiles == 1)
-        multiply_fragments<O, FIRST, SLOTS, 1, N>(t, p, part, w, from, asked, ahead, sums);
+        multiply_fragments<O, FIRST, SLOTS, 1, N>(t, p, part, w, from, requested, ahead, sums);
     else if (p.tiles == 2)
-        multiply_fragments<O, FIRST, SLOTS, 2, N>(t, p, part, w, from, asked, ahead, sums);
+        multiply_fragments<O, FIRST, SLOTS, 2, N>(t, p, part, w, from, requested, ahead, sums);
     else
-        multiply_fragments<O, FIRST, SLOTS, 4, N>(t, p, part, w, from, asked, ahead, sums);
+        multiply_fragments<O, FIRST, SLOTS, 4, N>(t, p, part, w, from, requested, ahead, sums);
 }
 
 /* Computes the product of a phase of a cell with PHASES phases. */
@@ -556,9 +555,9 @@ GPU_CODE void multiply(const struct tiling &t, const struct parts &parts, const 
         else
             multiply_band_of_floats<8>(t, p, part, from, sums);
     } else if (t.chunk_rows > 8) {
-        multiply_band<O, FIRST, SLOTS, 2>(t, p, part, w, from, made_here(parts.asked[PHASE]), ahead, sums);
+        multiply_band<O, FIRST, SLOTS, 2>(t, p, part, w, from, made_here(parts.requested[PHASE]), ahead, sums);
     } else {
-        multiply_band<O, FIRST, SLOTS, 1>(t, p, part, w, from, made_here(parts.asked[PHASE]), ahead, sums);
+        multiply_band<O, FIRST, SLOTS, 1>(t, p, part, w, from, made_here(parts.requested[PHASE]), ahead, sums);
     }
 }
 

@@ -7,7 +7,7 @@
 
 enum {
     WAIT_OTHERS = 100, /* milliseconds until the launch ends, in which others write their records */
-    WAIT_LOOK = 1024   /* unsuccessful loads of packets between two looks at the time; a power of two */
+    WAIT_TRIES = 1024  /* unsuccessful loads of packets between two looks at the time; a power of two */
 };
 
 /* The first bytes of shared memory: what a record needs, and what each warp waits for. */
@@ -75,7 +75,7 @@ static __device__ __noinline__ void stop_waiting(void)
 
 /* Ends the launch if this warp has waited too long in a round. Not inline, and with one argument, because the callers
  * have no free registers. */
-static __device__ __noinline__ void look_at_time(uint32_t round)
+static __device__ __noinline__ void check_time(uint32_t round)
 {
     struct wait_notes::wait_note *w = &wait_notes()->warp[threadIdx.x / 32];
     const uint32_t now = milliseconds();
@@ -85,27 +85,27 @@ static __device__ __noinline__ void look_at_time(uint32_t round)
         stop_waiting();
 }
 
-/* Waits, after ask_for_packets, until no packet is empty. Loads only empty packets again. wanted: the packets that were
+/* Waits, after request_packets, until no packet is empty. Loads only empty packets again. wanted: the packets that were
  * requested. */
 template <int N, int STEP, int COUNT>
-GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted,
+GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t tile, uint32_t wanted,
                                uint32_t round)
 {
-    for (uint32_t tries = WAIT_LOOK;;) {
+    for (uint32_t tries = WAIT_TRIES;;) {
         bool empty = false;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) empty |= is_empty(v[i]);
         if (!empty)
             break;
         if (--tries == 0)
-            look_at_time(round), tries = WAIT_LOOK;
+            check_time(round), tries = WAIT_TRIES;
         poll_again();
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
             if (is_empty(v[i]))
-                v[i] = load_packet(at + i / N * STEP + i % N * beside);
+                v[i] = load_packet(at + i / N * STEP + i % N * tile);
     }
-    clock_packets<N, STEP, COUNT>(at, beside, wanted);
+    clock_packets<N, STEP, COUNT>(at, tile, wanted);
 }
 
 /* Waits until all of an operand has arrived in a cluster's shared memory. */
@@ -113,7 +113,7 @@ GPU_CODE void wait_for_operand(mbarrier *b, unsigned parity, uint32_t chunk, uin
 {
     while (!mbarrier_try_wait(b, parity)) {
         wait_notes()->warp[threadIdx.x / 32].chunk = chunk;
-        look_at_time(round);
+        check_time(round);
     }
 }
 

@@ -20,7 +20,7 @@ GPU_CODE float *walk_at(float *first, const struct persistent_view &f, uint32_t 
 }
 
 /* Returns the loaded value: a comparison would wait for it. */
-GPU_CODE uint32_t walk_anew(const struct persistent_args &a, const struct walk_place &w, uint32_t step)
+GPU_CODE uint32_t walk_reset(const struct persistent_args &a, const struct walk_place &w, uint32_t step)
 {
     return a.reset ? w.reset[(uint64_t)step * a.reset_row] : 0;
 }
@@ -69,12 +69,12 @@ template <class WAY, int STATES>
 GPU_CODE void walk_steps(const struct persistent_args &a, const struct walk_place &w, float (&states)[STATES])
 {
     const bool falls = (a.direction != 0) != WAY::back;
-    typename WAY::asked ahead[WALK_AHEAD];
+    typename WAY::loaded ahead[WALK_AHEAD];
 #pragma unroll
     for (uint32_t j = 0; j < WALK_AHEAD; j++) {
         clock_loads(j);
         if (j < a.steps)
-            WAY::ask(a, w, falls ? a.steps - 1 - j : j, ahead[j]);
+            WAY::load(a, w, falls ? a.steps - 1 - j : j, ahead[j]);
     }
     for (uint32_t first = 0; first < a.steps; first += WALK_AHEAD)
 #pragma unroll
@@ -85,10 +85,10 @@ GPU_CODE void walk_steps(const struct persistent_args &a, const struct walk_plac
             clock_part(CLOCK_WAIT);
             clock_loaded(j);
             clock_instructions(WAY::instructions);
-            typename WAY::asked x = ahead[j];
+            typename WAY::loaded x = ahead[j];
             clock_loads(j);
             if (then < a.steps)
-                WAY::ask(a, w, falls ? a.steps - 1 - then : then, ahead[j]);
+                WAY::load(a, w, falls ? a.steps - 1 - then : then, ahead[j]);
             WAY::step(a, w, falls ? a.steps - 1 - i : i, x, states);
         }
 }
@@ -97,24 +97,24 @@ GPU_CODE void walk_steps(const struct persistent_args &a, const struct walk_plac
 
 template <class C> struct walk_forward {
     enum { back = 0, instructions = INSTRUCTIONS_WALK };
-    struct asked {
+    struct loaded {
         typename C::unit v;
-        uint32_t anew;
+        uint32_t reset;
     };
-    GPU_CODE void ask(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct asked &x)
+    GPU_CODE void load(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct loaded &x)
     {
         C::get_inputs(x.v, walk_at(w.g, a.g, step), a.g.field, 0);
-        x.anew = walk_anew(a, w, step);
+        x.reset = walk_reset(a, w, step);
     }
-    GPU_CODE void step(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct asked &x,
+    GPU_CODE void step(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct loaded &x,
                        float (&states)[C::states])
     {
         if (step >= w.length) {
-            pass_by<C>(a, step, w.p);
+            skip_row<C>(a, step, w.p);
             return;
         }
         C::get_states(x.v, states, 1);
-        if (x.anew)
+        if (x.reset)
             C::forget(x.v);
         C::set_constants(x.v, a, w.p.unit);
         C::run_forward(x.v, 0);
@@ -145,18 +145,18 @@ template <class C> GPU_CODE void forward_units(const struct persistent_args &a)
 
 template <class C> struct walk_backward {
     enum { back = 1, instructions = INSTRUCTIONS_WALK_BACK };
-    struct asked {
+    struct loaded {
         typename C::unit v;
         float dy;
-        uint32_t anew;
+        uint32_t reset;
     };
-    GPU_CODE void ask(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct asked &x)
+    GPU_CODE void load(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct loaded &x)
     {
         const uint32_t before = a.direction ? step + 1 : step - 1; /* in forward order */
         const bool inside = before < a.steps && before < w.length;
         if (step >= w.length)
             return;
-        x.anew = walk_anew(a, w, step);
+        x.reset = walk_reset(a, w, step);
         C::get_saved(x.v, walk_at(w.g, a.g, step), a.g.field, 0);
         if (inside)
             C::get_kept(x.v, walk_at(w.y, a.y, before), C::states > 1 ? field_at(a.s, before, w.p) : NULL, a.s.field);
@@ -165,7 +165,7 @@ template <class C> struct walk_backward {
         C::get_leaving(x.v, a.y, a.s, step, w.p);
         x.dy = a.dy.at ? *walk_at(w.dy, a.dy, step) : 0;
     }
-    GPU_CODE void step(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct asked &x,
+    GPU_CODE void step(const struct persistent_args &a, const struct walk_place &w, uint32_t step, struct loaded &x,
                        float (&gradients)[C::states])
     {
         typename C::unit d;
@@ -173,7 +173,7 @@ template <class C> struct walk_backward {
             C::clear_vectors(a, step, w.p);
             return;
         }
-        if (x.anew)
+        if (x.reset)
             C::forget(x.v);
         C::set_constants(x.v, a, w.p.unit);
         C::get_gradients(d, gradients, 1, x.dy, true);
@@ -184,7 +184,7 @@ template <class C> struct walk_backward {
             C::put_vectors(d, field_at(a.dv, step, w.p), a.dv.field);
 #pragma unroll
         for (uint32_t i = 0; i < C::states; i++)
-            gradients[i] = x.anew ? 0 : gradients[i]; /* no gradient flows past a reset */
+            gradients[i] = x.reset ? 0 : gradients[i]; /* no gradient flows past a reset */
     }
 };
 

@@ -7,7 +7,7 @@ SHIM = $(call FAKE,runtime time fibre sync memory async warp clock)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access executes an illegal instruction, which is caught and reported.
-FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unknown-pragmas \
+FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unused-parameter -Wno-unknown-pragmas \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
 $t/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc

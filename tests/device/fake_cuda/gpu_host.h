@@ -309,17 +309,17 @@ GPU_CODE void store_packet(void *p, uint4 v)
     fake_packet_stored();
 }
 template <int N, int STEP, int COUNT>
-GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+GPU_CODE void request_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t tile, uint32_t wanted)
 {
     for (int i = 0; i < COUNT; i++)
-        v[i] = wanted >> i & 1 ? load_packet(at + i / N * STEP + i % N * beside) : make_uint4(0, 0, 0, 0);
+        v[i] = wanted >> i & 1 ? load_packet(at + i / N * STEP + i % N * tile) : make_uint4(0, 0, 0, 0);
     fake_clock_asks(__builtin_popcount(wanted & ((1u << COUNT) - 1)));
 }
 template <int N, int STEP, int COUNT>
-GPU_CODE void clock_packets(const unsigned char *at, uint32_t beside, uint32_t wanted)
+GPU_CODE void clock_packets(const unsigned char *at, uint32_t tile, uint32_t wanted)
 {
     const void *p[COUNT];
-    for (int i = 0; i < COUNT; i++) p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * beside : NULL;
+    for (int i = 0; i < COUNT; i++) p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * tile : NULL;
     fake_clock_packets(p, COUNT);
 }
 GPU_CODE void poll_again(SITE) { fake_poll(file, line); }

@@ -369,7 +369,7 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
 
 /* An inactive row keeps its states, which are copied once to each of the swapped planes; its outputs are zeros. Its
  * saved values are never read. */
-static void pass_by(const struct forward *f, size_t i, size_t b)
+static void skip_row(const struct forward *f, size_t i, size_t b)
 {
     const struct rnn *r = &f->r;
     const size_t t = step_at(r, i);
@@ -387,7 +387,7 @@ static void keep(const struct forward *f, size_t i)
     const size_t t = step_at(r, i);
     for (size_t b = r->row; b < r->row_end; b++)
         if (!takes_part(r, t, b)) {
-            pass_by(f, i, b);
+            skip_row(f, i, b);
         } else {
             if (r->group || r->projected)
                 put(at_step(r, RNN_Y, t, b), at_plane(r, f->next, b), r->width);
