@@ -74,7 +74,7 @@ budget() {              # NAME MAX FOLDER...
     [ "$lines" -le "$max" ] || { echo "FAILED $name has $lines lines, more than $max; fix: delete what is dead"; failed=$((failed + 1)); }
 }
 budget "src + cli + include" 93200 src cli include
-budget extensions 34030 extensions
+budget extensions 33970 extensions
 for name in $(files | sed 's|.*/||' | sort | uniq -d); do
     echo "FAILED two files have the name $name"; failed=$((failed + 1))
 done
