@@ -15,8 +15,8 @@ HEAD = """# Gallery: every task from a raw file
 
 For users with data: one command for each task on a raw file, its scores, and a picture.
 
-Options that are not shown have their defaults. The picture is drawn by `unroll plot --what answers` (for language
-models and recommendations it shows the curves). Seconds were measured on two cores of an AMD EPYC with AVX-512, shared
+Options that are not shown have their defaults. The picture is drawn by `unroll plot RUN --what answers -o
+picture.svg` (by `--what curves` for language models). Seconds were measured on two cores of an AMD EPYC with AVX-512, shared
 with other work. `bench/gallery.py` writes this page; [tasks.md](tasks.md) explains the tasks. Sources of the data:
 {sources}.
 """
@@ -35,7 +35,7 @@ ROWS = [
     dict(name="regress", of="adding-200", title="regress: the sum of two marked numbers among 200"),
     dict(name="anomaly", make="anomaly", title="anomaly: steps that a forecast did not expect",
          options="--task anomaly --target pressure --label fault --val 1000 --test 1000".split()),
-    dict(name="recommend", of="recommend", title="recommend: the next item of a session", curves=True),
+    dict(name="recommend", of="recommend", title="recommend: the next item of a session"),
 ]
 
 

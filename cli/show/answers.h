@@ -1,11 +1,11 @@
 /* Answers of a trained model, shown besides curves: forecasts against the truth, confusions of classes, tags over
- * sentences, answers against truths. All of them are in the run's details.json, which the task wrote. What it
- * contains is drawn, whatever the task. */
+ * sentences, items recommended in sessions, answers against truths. All of them are in the run's details.json, which
+ * the task wrote. What it contains is drawn, whatever the task. */
 #pragma once
 #include <jansson.h>
 #include <stdio.h>
 
-enum { FORECASTS_MAX = 8, LABELS_MAX = 24, SENTENCES_MAX = 8, ERRORS_SHOWN = 8 };
+enum { FORECASTS_MAX = 8, LABELS_MAX = 24, SENTENCES_MAX = 8, ITEMS_MAX = 5, ERRORS_SHOWN = 8 };
 
 void answers_svg(json_t *details, const char *title, FILE *out);
 void answers_terminal(json_t *details);

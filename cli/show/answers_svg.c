@@ -209,6 +209,60 @@ static int draw_sentence(FILE *out, const json_t *sentence, int top)
     return y + WORDS_LINE + 6;
 }
 
+/* Explains the tags of sentences; returns the y of the first sentence. */
+static int draw_tag_legend(FILE *out, int top)
+{
+    svg_text(out, "t", SVG_MARGIN, top - 12, "word");
+    svg_text(out, "x m", SVG_MARGIN + 44, top - 12, "predicted");
+    svg_text(out, "x w", SVG_MARGIN + 112, top - 12, "predicted, but wrong:");
+    svg_text(out, "x m", SVG_MARGIN + 240, top - 12, "the true tag is below");
+    return top + 12;
+}
+
+/* ---- sessions: the last items, and bars of what is recommended next ---- */
+
+/* Draws the recommendations of a session, the true next item in the color of what is right. */
+static int draw_session(FILE *out, const json_t *one, int top)
+{
+    enum { LINE = 18, BAR = 500, LEFT = SVG_MARGIN + LABEL };
+    const json_t *past = json_object_get(one, "past"), *items = json_object_get(one, "items");
+    const char *truth = json_string_value(json_object_get(one, "truth"));
+    fprintf(out, "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">", SVG_MARGIN, top);
+    svg_write(out, json_string_value(json_object_get(one, "session")));
+    fputs("</tspan> <tspan class=\"m\">after", out);
+    for (size_t i = 0; i < json_array_size(past); i++)
+        fputs(i ? ", " : " ", out), svg_write(out, answers_text(past, i));
+    fputs("; true: ", out);
+    svg_write(out, truth);
+    fputs("</tspan></text>\n", out);
+    for (size_t i = 0; i < json_array_size(items) && i < ITEMS_MAX; i++) {
+        const json_t *item = json_array_get(items, i);
+        const char *name = json_string_value(json_object_get(item, "item"));
+        const double probability = json_number_value(json_object_get(item, "probability"));
+        char text[NUMBER_TEXT];
+        top += LINE;
+        svg_text(out, "e x", LEFT - 6, top + 4, name);
+        fprintf(out, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill-opacity=\".6\"/>\n",
+                strcmp(name, truth) == 0 ? "h" : "w", LEFT, top - 6, 1 + BAR * probability, LINE - 6);
+        snprintf(text, sizeof text, "%.3f", probability);
+        svg_text(out, "m x", LEFT + 8 + BAR * probability, top + 4, text);
+    }
+    return top + TITLE;
+}
+
+static int draw_sessions(FILE *out, const json_t *sessions, int top)
+{
+    for (int i = 0; i < 2 && json_array_size(sessions); i++) {
+        fprintf(out, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"18\" height=\"8\" fill-opacity=\".6\"/>\n",
+                i ? "h" : "w", SVG_MARGIN + 150 * i, top - 19);
+        svg_text(out, "m x", SVG_MARGIN + 22 + 150 * i, top - 12, i ? "predicted and true" : "predicted, probability");
+    }
+    top += json_array_size(sessions) ? 14 : 0;
+    for (size_t i = 0; i < json_array_size(sessions) && i < SENTENCES_MAX; i++)
+        top = draw_session(out, json_array_get(sessions, i), top);
+    return top;
+}
+
 /* ---- answers against truths ---- */
 
 /* Draws a scatter plot of answers against truths. */
@@ -220,6 +274,8 @@ static void draw_pairs(FILE *out, const json_t *pairs, int top)
     add_all(&a.x, answer);
     a.y = a.x = range_widened(a.x, 0.04);
     svg_text(out, "t", SVG_MARGIN, top - 12, "predicted (up) against true (right)");
+    svg_text(out, "m x", a.right + 44, top + 14, "predicted");
+    svg_text(out, "m x", a.right + 44, top + 34, "true: predictions without an error");
     double distance = tick_distance(a.x, 6);
     for (double k = ceil(a.x.low / distance); k * distance <= a.x.high; k++) {
         fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fH%.1fM%.1f %.1fV%.1f\"/>\n", a.left, down(&a, k * distance),
@@ -227,8 +283,9 @@ static void draw_pairs(FILE *out, const json_t *pairs, int top)
         svg_tick(out, "m e", a.left - 8, down(&a, k * distance) + 4, k * distance, distance);
         svg_tick(out, "m c", across(&a, k * distance), a.bottom + 18, k * distance, distance);
     }
-    fprintf(out, "<path class=\"a\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n<g class=\"c0\">\n", a.left, a.bottom, a.right,
-            a.top);
+    fprintf(out, "<path class=\"a\" d=\"M%.1f %.1fL%.1f %.1fM%.1f %dh18\"/>\n<g class=\"c0\">\n", a.left, a.bottom,
+            a.right, a.top, a.right + 20, top + 30);
+    fprintf(out, "<circle class=\"s\" cx=\"%.1f\" cy=\"%d\" r=\"2.5\"/>\n", a.right + 29, top + 10);
     for (size_t i = 0; i < json_array_size(truth); i++)
         fprintf(out, "<circle class=\"s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n",
                 across(&a, json_number_value(json_array_get(truth, i))),
@@ -308,8 +365,11 @@ static int draw_all(FILE *out, json_t *details)
         const int count = answers_labels(details, chosen);
         top += LABEL + count * cell_size(count) + TITLE;
     }
+    if (json_array_size(json_object_get(details, "sentences")))
+        top = draw_tag_legend(out, top);
     json_array_foreach(json_object_get(details, "sentences"), i, entry) if (i < SENTENCES_MAX) top =
         draw_sentence(out, entry, top);
+    top = draw_sessions(out, json_object_get(details, "sessions"), top);
     top = draw_anomalies(out, details, top);
     if (json_object_get(details, "pairs")) {
         draw_pairs(out, json_object_get(details, "pairs"), top);

@@ -135,6 +135,21 @@ static void print_sentence(const json_t *sentence)
     putchar('\n');
 }
 
+/* Prints "s3: after milk, bread: predicted butter 0.410, jam 0.200 (true: jam)". */
+static void print_session(const json_t *one)
+{
+    const json_t *past = json_object_get(one, "past"), *items = json_object_get(one, "items");
+    printf("%s: after", json_string_value(json_object_get(one, "session")));
+    for (size_t i = 0; i < json_array_size(past); i++) printf("%s %s", i ? "," : "", answers_text(past, i));
+    fputs(": predicted", stdout);
+    for (size_t i = 0; i < json_array_size(items) && i < ITEMS_MAX; i++) {
+        const json_t *item = json_array_get(items, i);
+        printf("%s %s %.3f", i ? "," : "", json_string_value(json_object_get(item, "item")),
+               json_number_value(json_object_get(item, "probability")));
+    }
+    printf(" (true: %s)\n", json_string_value(json_object_get(one, "truth")));
+}
+
 /* ---- errors ---- */
 
 /* Prints a histogram of the errors. */
@@ -168,6 +183,7 @@ void answers_terminal(json_t *details)
     if (json_object_get(details, "classes"))
         print_classes(details);
     json_array_foreach(json_object_get(details, "sentences"), i, entry) if (i < SENTENCES_MAX) print_sentence(entry);
+    json_array_foreach(json_object_get(details, "sessions"), i, entry) if (i < SENTENCES_MAX) print_session(entry);
     if (json_object_get(details, "pairs"))
         print_errors(json_object_get(details, "pairs"));
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/builder/table_cell.h"
+#include "data/readers/reader_table.h"
 
 enum { TEXT = 4096, COLUMNS_SHOWN = 6, MISSING_SHOWN = 4 };
 
@@ -49,7 +50,7 @@ static void add_rows(struct text *t, const unroll_dataset *d)
         add_text(t, ", %zu to %zu steps each", least, most);
     else if (!(d->rows_are_steps && one))
         add_text(t, ", %zu step%s%s", most, most == 1 ? "" : "s", one ? "" : " each");
-    add_text(t, d->rows_are_steps ? " (`group`, `layout`)\n" : strcmp(d->reader, "csv") == 0 ? " (`layout`)\n" : "\n");
+    add_text(t, d->rows_are_steps ? " (`group`, `layout`)\n" : reader_is_tables(d->reader) ? " (`layout`)\n" : "\n");
 }
 
 static const char *column_words(const struct column *c)

@@ -59,6 +59,8 @@ struct session_piece {
     int pairs;                      /* 0: a session to predict without an item */
 };
 
+enum { SHOWN = 8 }; /* sessions in the details */
+
 struct recommend {
     struct part part;
     struct batches batches;
@@ -71,6 +73,7 @@ struct recommend {
     double floor;
     int64_t counted, found; /* of the observed pairs */
     double reciprocal;
+    json_t *shown; /* of the first sessions: what was recommended last */
 };
 
 /* ---- items ---- */
@@ -316,6 +319,7 @@ static void recommend_end(struct part *part)
     end_sessions(&r->sessions);
     release(r->piece);
     release(r->popular);
+    json_decref(r->shown);
 }
 
 /* Cuts a session into pieces: for prediction only the last items, otherwise all pairs. */
@@ -451,56 +455,6 @@ static unroll_status recommend_open(const struct task_request *request, enum par
     return UNROLL_OK;
 }
 
-/* ---- metrics ---- */
-
-/* Returns the rank of an item among the results, from 1 on; equal results precede it. */
-static int rank_of(const float *results, int count, int32_t item)
-{
-    int rank = 0;
-    for (int i = 0; i < count; i++) rank += results[i] >= results[item];
-    return rank;
-}
-
-static void recommend_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
-{
-    struct recommend *r = (struct recommend *)part;
-    struct shape shape = part->shape[part->shape_of(part, 0, number)];
-    int items = r->sessions.items->vocabulary_size;
-    if (number == 0)
-        r->counted = r->found = 0, r->reciprocal = 0;
-    for (int row = 0; row < shape.rows; row++)
-        for (int t = 0; t < batch->lengths[row]; t++) {
-            size_t at = (size_t)t * (size_t)shape.rows + (size_t)row;
-            if (batch->classes[at] < 0)
-                continue;
-            int rank = rank_of(results + at * (size_t)items, items, batch->classes[at]);
-            r->counted++;
-            r->found += rank <= r->k;
-            r->reciprocal += rank <= r->k ? 1.0 / rank : 0;
-        }
-}
-
-/* Computes recall and MRR at k from the observed pairs. */
-static void recommend_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
-{
-    const struct recommend *r = (const struct recommend *)part;
-    static _Thread_local char names[2][40];
-    double count = observed && r->counted ? (double)r->counted : (double)NAN;
-    snprintf(names[0], sizeof names[0], "recall@%d", r->k);
-    snprintf(names[1], sizeof names[1], "mrr@%d", r->k);
-    *evaluation = (unroll_evaluation){
-        .loss = loss,
-        .floor = r->floor,
-        .naive = "popularity",
-        .higher = 1,
-        .examples = (int64_t)part->examples,
-        .metrics = 3,
-        .metric = {{names[0], "recall ", "", 4, (double)r->found / count},
-                   {names[1], "mrr ", "", 4, r->reciprocal / count},
-                   {"nats", "", " nats", 4, loss}},
-    };
-}
-
 /* ---- answers ---- */
 
 /* Takes the index of the largest result that is not taken yet. */
@@ -595,6 +549,90 @@ static void recommend_line(const json_t *answer, FILE *to)
     fputc('\n', to);
 }
 
+/* ---- metrics ---- */
+
+/* Returns the rank of an item among the results, from 1 on; equal results precede it. */
+static int rank_of(const float *results, int count, int32_t item)
+{
+    int rank = 0;
+    for (int i = 0; i < count; i++) rank += results[i] >= results[item];
+    return rank;
+}
+
+/* Keeps what is recommended after a pair t of a session, with its probabilities and the true next item. */
+static void show_pair(const struct recommend *r, const struct session_piece *piece, size_t t, const float *results,
+                      int32_t truth)
+{
+    enum { PAST = 4 };
+    const struct sessions *s = &r->sessions;
+    const unroll_dataset *data = s->data;
+    char name[24];
+    json_t *past = json_array(), *items = json_array();
+    snprintf(name, sizeof name, "%zu", piece->session + 1);
+    for (size_t i = t < PAST ? 0 : t - PAST + 1; i <= t; i++)
+        json_array_append_new(past, json_string(s->items->vocabulary[s->item[piece->first + i]]));
+    if (add_items(r, piece, results, items) == UNROLL_OK)
+        json_array_append_new(r->shown,
+                              json_pack("{s:s, s:O, s:s, s:O}", "session",
+                                        data->group >= 0 ? dataset_group(data, s->sequence[piece->session]) : name,
+                                        "past", past, "truth", s->items->vocabulary[truth], "items", items));
+    json_decref(past);
+    json_decref(items);
+}
+
+static json_t *recommend_details(const struct part *part)
+{
+    const struct recommend *r = (const struct recommend *)part;
+    return r->shown ? json_pack("{s:O}", "sessions", r->shown) : NULL;
+}
+
+static void recommend_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct recommend *r = (struct recommend *)part;
+    const struct batch_place place = batches_place(&r->batches, part, 0, number);
+    const int items = r->sessions.items->vocabulary_size;
+    if (number == 0) {
+        r->counted = r->found = 0, r->reciprocal = 0;
+        json_decref(r->shown);
+        r->shown = json_array();
+    }
+    for (int row = 0; row < place.rows; row++) {
+        const int64_t item = batches_item(&r->batches, &place, row);
+        for (int t = 0; t < batch->lengths[row]; t++) {
+            const size_t at = (size_t)t * (size_t)place.rows + (size_t)row;
+            if (batch->classes[at] < 0)
+                continue;
+            const int rank = rank_of(results + at * (size_t)items, items, batch->classes[at]);
+            r->counted++;
+            r->found += rank <= r->k;
+            r->reciprocal += rank <= r->k ? 1.0 / rank : 0;
+            if (t == batch->lengths[row] - 1 && item >= 0 && json_array_size(r->shown) < SHOWN)
+                show_pair(r, &r->piece[item], (size_t)t, results + at * (size_t)items, batch->classes[at]);
+        }
+    }
+}
+
+/* Computes recall and MRR at k from the observed pairs. */
+static void recommend_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
+{
+    const struct recommend *r = (const struct recommend *)part;
+    static _Thread_local char names[2][40];
+    double count = observed && r->counted ? (double)r->counted : (double)NAN;
+    snprintf(names[0], sizeof names[0], "recall@%d", r->k);
+    snprintf(names[1], sizeof names[1], "mrr@%d", r->k);
+    *evaluation = (unroll_evaluation){
+        .loss = loss,
+        .floor = r->floor,
+        .naive = "popularity",
+        .higher = 1,
+        .examples = (int64_t)part->examples,
+        .metrics = 3,
+        .metric = {{names[0], "recall ", "", 4, (double)r->found / count},
+                   {names[1], "mrr ", "", 4, r->reciprocal / count},
+                   {"nats", "", " nats", 4, loss}},
+    };
+}
+
 const struct task task_recommend = {.name = "recommend",
                                     .about = "the next item of sessions",
                                     .keeps = true,
@@ -609,5 +647,6 @@ const struct task task_recommend = {.name = "recommend",
                                     .open = recommend_open,
                                     .observe = recommend_observe,
                                     .score = recommend_score,
+                                    .details = recommend_details,
                                     .answer = recommend_answer,
                                     .line = recommend_line};

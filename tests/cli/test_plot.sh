@@ -188,6 +188,23 @@ echo old > kept.svg; mkdir kept.svg.tmp
 refuses "picture can't be written" 5 plot known -o kept.svg
 holds "the old picture stays" grep -q old kept.svg
 
+# ---- predictions next to the truth ----
+
+awk 'BEGIN { srand(9); print "session,item"; for (i = 0; i < 600; i++) { if (i % 3 == 0) a = int(9 * rand()); print "s" int(i / 3) ",i" (a + i % 3) % 9 } }' > clicks.csv
+unroll train clicks.csv --task recommend --group session --item item --val 0.1 --epochs 12 --threads 1 --quiet --out clicks 2> message
+holds "a recommendation shows its sessions" test "$(unroll plot clicks --what answers | grep -cE '^s[0-9]+: after i[0-8], i[0-8]: predicted i[0-8] [01]\.[0-9]+, .*\(true: i[0-8]\)$')" = 8
+holds "the best item is the true one" test "$(unroll plot clicks --what answers | grep -cE 'predicted (i[0-8]) .*\(true: \1\)$')" = 8
+mkdir drawn && cat > drawn/details.json <<'END'
+{"sentences": [{"words": ["a", "dog"], "tags": ["DT", "JJ"], "truth": ["DT", "NN"]}],
+ "pairs": {"truth": [1, 2], "answer": [1.5, 2]},
+ "sessions": [{"session": "s<1", "past": ["milk"], "truth": "jam",
+               "items": [{"item": "bread", "probability": 0.5}, {"item": "jam", "probability": 0.25}]}]}
+END
+unroll plot drawn --what answers -o drawn.svg 2> message
+for words in "predicted, but wrong:" "the true tag is below" ">predicted<" "predicted and true" "s&lt;1" "true: jam" '>0.500<'; do
+    holds "the picture has '$words'" grep -qF -e "$words" drawn.svg
+done
+
 # ---- what cannot be drawn ----
 
 mkdir empty none words && : > empty/metrics.jsonl

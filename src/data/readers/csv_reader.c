@@ -239,6 +239,7 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
 const struct reader reader_csv = {.name = "csv",
                                   .about = "tables: csv, tsv",
                                   .recognizes = is_csv,
+                                  .is_tables = true,
                                   .keys = keys,
                                   .options_bytes = sizeof(struct csv_options),
                                   .read = read_csv};

@@ -173,13 +173,19 @@ static bool begins_with_names(const struct schema *schema, const char *head, siz
     return cells > 0 && 2 * named >= cells;
 }
 
+bool reader_is_tables(const char *name)
+{
+    const struct reader *reader = table_at(&readers, table_find(&readers, name));
+    return reader && reader->is_tables;
+}
+
 /* Recognizes a table that only the last reader, which accepts anything, would take. Such a table may be too small, or
  * its first line too long, for its content to show that it is one. The names of the model's columns identify it. */
 static unroll_status find_by_schema(struct input *input, const struct schema *schema, const struct reader **found)
 {
     char head[READER_HEAD];
     size_t bytes;
-    if (schema == NULL || (*found)->recognizes || strcmp(schema->reader, "csv") != 0)
+    if (schema == NULL || (*found)->recognizes || !reader_is_tables(schema->reader))
         return UNROLL_OK;
     TRY(input_head(input, head, sizeof head, &bytes));
     if (begins_with_names(schema, head, bytes))

@@ -16,6 +16,7 @@ struct reader {
     bool (*recognizes_member)(const char *member);
     const struct key *keys; /* its own options, in a struct of this size that is initialized to zero; NULL: none */
     size_t options_bytes;
+    bool is_tables;    /* rows of cells, whose meaning the option `layout` changes */
     bool reads_beside; /* reads other files, too: its data are never cached */
     /* Passes the rows of all members to the builder; called several times, with the same result each time. */
     unroll_status (*read)(struct input *input, const void *options, struct builder *builder);
@@ -46,6 +47,7 @@ unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum row_layout layout
                               const struct schema *schema, unroll_dataset **dataset);
 
 const struct reader *reader_at(int index); /* NULL after the last */
+bool reader_is_tables(const char *name);   /* false: also if there is no reader of that name */
 /* Returns the option with that index of the reader of that name; NULL: none. */
 const struct key *reader_option(const char *name, int index);
 unroll_status reader_add(const struct reader *reader); /* adds a row, for tests */
