@@ -193,7 +193,7 @@ static void pack_layout(struct packer *p, int buffer, enum layout layout, enum d
     to->layout = layout;
     to->dtype = dtype;
     if (to->at)
-        call.isa->kernel[OP_PACK](&call, 0, 1, &work);
+        isa_kernel(call.isa, OP_PACK)(&call, 0, 1, &work);
 }
 
 /* ---- one-hot tokens ------------------------------------------------------------------- */

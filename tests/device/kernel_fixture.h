@@ -225,7 +225,7 @@ static inline void run_member(void *arg, int me)
 {
     struct team_call *t = arg;
     use_workspace(me);
-    t->call->isa->kernel[t->call->kind](t->call, me, t->team, &t->work[me]);
+    isa_kernel(t->call->isa, t->call->kind)(t->call, me, t->team, &t->work[me]);
 }
 
 /* Runs the operation with a team and returns its total work. */

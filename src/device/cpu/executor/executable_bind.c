@@ -133,7 +133,7 @@ static unroll_status bind_cell(const struct executable *in, const struct op *op,
 unroll_status bind_op(struct executable *in, const struct op *op, enum division division, struct call *call)
 {
     *call = (struct call){.isa = in->isa, .division = division, .barrier = &in->team[op->queue % in->teams].barrier};
-    if (!in->isa->kernel[op->kind])
+    if (!isa_kernel(in->isa, op->kind))
         return fail(UNROLL_UNSUPPORTED, "the %s kernels do not support '%s'; fix: " REPORT_BUG, in->isa->name,
                     kind_info(op->kind)->name);
     TRY(bind_cell(in, op, call));

@@ -136,7 +136,7 @@ static void run_queues(struct executable *in, int number, int me)
         if (!begin_op(in, team, me, op))
             return;
         const int64_t begin = begin_time(in);
-        unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
+        unroll_status status = isa_kernel(in->isa, op->kind)(&in->call[i], me, team->size, work);
         if (status != UNROLL_OK)
             remember_error(in, op, status);
         end_op(in, team, me, i, begin);
@@ -162,7 +162,7 @@ static unroll_status run_alone(struct executable *in)
         if (!is_in_phase(&in->plan->op[i], in->phase))
             continue;
         const int64_t begin = begin_time(in);
-        unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
+        unroll_status status = isa_kernel(in->isa, in->plan->op[i].kind)(&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
             remember_error(in, &in->plan->op[i], status);
         end_time(in, i, begin);
@@ -210,7 +210,7 @@ unroll_status executable_run_op(struct executable *in, int op)
     uint64_t mode = cpu_flush_denormals();
     workspace_of_thread = in->workspace[0];
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
-    unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
+    unroll_status status = isa_kernel(in->isa, in->plan->op[op].kind)(&in->call[op], 0, 1, &in->work[0].work);
     cpu_restore_float_mode(mode);
     return status;
 }

@@ -1,26 +1,23 @@
-/* All kernels for AVX-512 with VNNI, which adds four products of bytes per instruction: int8 weights are faster. The
- * others are those of AVX-512. The build sets the flags. */
+/* The int8 product for AVX-512 with VNNI, which adds four products of bytes per instruction. The other kernels are those
+ * of AVX-512. The build sets the flags. */
 #ifndef __AVX512VNNI__
 #error "kernels_avx512_vnni.c needs -mavx512vnni"
 #endif
 #include "device/cpu/isa/isa.h"
 #include "nn/vector/v_avx512.h"
+#include "nn/vector/v_low_precision.h"
+#include <string.h>
 
 typedef float real;
-#include "device/cpu/kernels/low_precision.h"
 #define PRODUCT_ELSEWHERE product_avx512
 #include "device/cpu/product/product_simd.h"
 #include "device/cpu/product/product_low_precision.h"
-#include "device/cpu/isa/kernels_on_v.h"
+
+void product_int8_avx512_vnni(const struct product *p) { product_int8(p); }
 
 const struct cpu_isa cpu_avx512_vnni = {.name = "avx512_vnni",
                                         .isa = ISA_AVX512_VNNI,
-                                        .real = DTYPE_F32,
-                                        .cells = cells_avx512,
-                                        .int8_words = cells_avx512_vnni,
-                                        .product = product_avx512,
-                                        .peak = peak,
-                                        .update_outside = update_outside,
-                                        .activate = activate,
-                                        LOWP,
-                                        .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};
+                                        .product_bf16 = product_bf16_avx512,
+                                        .product_int8 = product_int8,
+                                        .peak = peak_avx512,
+                                        LIKE_AVX512};

@@ -22,30 +22,10 @@
 #include "device/cpu/kernels/update.h"
 #include "device/cpu/kernels/peak.h"
 
-#ifdef V_TILES_H /* products by tiles */
-#include "device/cpu/product/product_tiles.h"
-#include "device/cpu/kernels/gemm_dw_tiles.h"
-#include "device/cpu/kernels/pack_tiles.h"
-#define KERNEL_GEMM_DW kernel_gemm_dw_bf16x3
-#define KERNEL_PACK    kernel_pack_with_bf16x3
-#else
-#define KERNEL_GEMM_DW kernel_gemm_dw
-#define KERNEL_PACK    kernel_pack
-#endif
-#if defined V_TILES_H && TILE_PARTS == 3 /* low-precision weights, too */
-#include "device/cpu/product/product_tiles_bf16.h"
-#include "device/cpu/product/product_tiles_int8.h"
-#define PRODUCT_BF16   product_bf16_of_tiles
-#define PRODUCT_INT8   product_int8_of_tiles
-#else
-#define PRODUCT_BF16   product_bf16
-#define PRODUCT_INT8   product_int8
-#endif
-
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
-    [OP_GEMM_DW] = KERNEL_GEMM_DW,      [OP_BIAS_GRAD] = kernel_bias_grad, \
+    [OP_GEMM_DW] = kernel_gemm_dw,      [OP_BIAS_GRAD] = kernel_bias_grad, \
     [OP_GATHER_COLUMNS] = kernel_gather_columns,            [OP_SCATTER_ADD] = kernel_scatter_add, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
     [OP_SEQUENCE_LOSS] = kernel_sequence_loss,                          \
@@ -53,7 +33,7 @@
     [OP_POOL] = kernel_pool,            [OP_POOL_BACK] = kernel_pool_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \
     [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
-    [OP_UPDATE] = kernel_update,        [OP_PACK] = KERNEL_PACK,        \
+    [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \
     [OP_SEND] = kernel_send,            [OP_RECV] = kernel_recv,        \
     [OP_ALL_REDUCE] = kernel_all_reduce, [OP_SUM_BEGIN] = kernel_sum_begin, \
     [OP_SUM_END] = kernel_sum_end,      [OP_ALL_GATHER] = kernel_all_gather

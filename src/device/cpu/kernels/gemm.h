@@ -211,7 +211,7 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
 }
 
 /* y = bias + x W for all rows that have not ended. */
-static unroll_status kernel_gemm(const struct call *call, int me, int team, struct work *work)
+static __attribute__((unused)) unroll_status kernel_gemm(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *y = &call->view[GEMM_Y];
     const struct gemm g = gemm_of(call);
@@ -366,7 +366,7 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
 }
 
 /* dx (+)= dy W for all rows that have not ended. */
-static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
+static __attribute__((unused)) unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *dx = &call->view[GEMM_DX_DX];
     const struct gemm_dx d = gemm_dx_of(call);

@@ -322,7 +322,7 @@ static unroll_status kernel_gemm_dw_bf16x3(const struct call *call, int me, int 
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const size_t width = tensor_width(dw);
     if (!call->by_tiles || width < BF16X3_COLUMNS)
-        return kernel_gemm_dw(call, me, team, work);
+        return cpu_avx512.kernel[OP_GEMM_DW](call, me, team, work);
     const struct dw d = dw_of(call);
     const size_t units = d.gates.count * d.gates.units;
     const bool by_units = units >= width || width < (size_t)team * PANEL; /* all threads create the other factor */

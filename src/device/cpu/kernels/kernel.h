@@ -197,8 +197,15 @@ struct cpu_isa {
     void (*left_rows)(const struct left_rows *);
     void (*product_bf16x3)(const struct product_bf16x3 *);
     const struct cell_kernels *const *tiled_cells; /* for steps whose weights tiles multiply */
+    const struct cpu_isa *others; /* has the kernels that are missing here, for the same V; NULL: none are missing */
     kernel *kernel[OP_KIND_MAX];
 };
+
+/* Returns the kernel of a kind of operation; NULL: the ISA does not support it. */
+static inline kernel *isa_kernel(const struct cpu_isa *isa, enum op_kind kind)
+{
+    return isa->kernel[kind] || !isa->others ? isa->kernel[kind] : isa->others->kernel[kind];
+}
 
 /* Returns the product for the type of the weights in panels. */
 static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype weights)

@@ -102,4 +102,4 @@ static void pack_lowp(enum dtype dtype, void *word, size_t row, const float *wei
 }
 
 #define LOWP \
-    .product_bf16 = PRODUCT_BF16, .product_int8 = PRODUCT_INT8, .quantize = quantize, .pack_lowp = pack_lowp
+    .product_bf16 = product_bf16, .product_int8 = product_int8, .quantize = quantize, .pack_lowp = pack_lowp

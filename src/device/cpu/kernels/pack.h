@@ -156,7 +156,7 @@ static void pack_gates(const struct call *call, int me, int team, struct work *w
     count_slices(work, call, PACK_TO, taken, units);
 }
 
-static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
+static __attribute__((unused)) unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
 {
     if (call->view[PACK_TO].layout == LAYOUT_COLUMNS)
         pack_columns(call, me, team, work);

@@ -44,6 +44,6 @@ static unroll_status kernel_pack_with_bf16x3(const struct call *call, int me, in
     else if (layout_is_right(layout))
         pack_bf16x3(call, me, team, layout_is_whole(layout), work);
     else
-        return kernel_pack(call, me, team, work);
+        return cpu_avx512.kernel[OP_PACK](call, me, team, work);
     return UNROLL_OK;
 }

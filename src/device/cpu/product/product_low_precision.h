@@ -180,7 +180,8 @@ static void product_narrow(const struct product *p, const struct lowp_type *type
     }
 }
 
-static void product_int8(const struct product *p) { product_narrow(p, &int8_tiles); }
+/* Extensions of AVX-512 use some of this file. */
+static __attribute__((unused)) void product_int8(const struct product *p) { product_narrow(p, &int8_tiles); }
 
 /* ---- many rows with bf16 --------------------------------------------------------------- */
 
@@ -195,7 +196,7 @@ static void widen_panel(real *to, const char *from, size_t k)
 }
 
 /* Converts a block of a panel to floats once for all rows. */
-static void product_bf16(const struct product *p)
+static __attribute__((unused)) void product_bf16(const struct product *p)
 {
     if (p->m <= LOWP_ROWS) {
         product_narrow(p, &bf16_tiles);

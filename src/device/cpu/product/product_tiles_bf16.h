@@ -37,7 +37,7 @@ static void bf16_of_height(const struct product *p, const char *left, size_t m, 
 static void product_bf16_of_tiles(const struct product *p)
 {
     if (!bf16_by_tiles(p->k)) {
-        product_bf16(p);
+        product_bf16_avx512(p);
         return;
     }
     char *left = PRODUCT_KEEPS(struct split_scratch)->at;

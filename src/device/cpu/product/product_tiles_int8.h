@@ -103,5 +103,5 @@ static void product_int8_of_tiles(const struct product *p)
     rest.a = (const real *)p->a + tiled * p->a_row;
     rest.c = (real *)p->c + tiled * p->c_row;
     if (rest.m)
-        product_int8(&rest);
+        product_int8_avx512_vnni(&rest);
 }
