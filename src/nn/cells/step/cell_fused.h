@@ -221,19 +221,10 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         v_store_units(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit), v.next.name, n);
 #endif
 
-#if FUSED_TILES_ALONE
+#if !defined CELL_LIKE || FUSED_TILES_ALONE
 #undef CELL_LIKE
-#undef CELL_LIKE_2
-#endif
-#ifndef CELL_LIKE
 #define CELL_LIKE CELL
-#define PRODUCTS_1
-#endif
-#ifndef CELL_LIKE_2
-#define CELL_LIKE_2 CELL
-#if CELL_PHASES == 2
-#define PRODUCTS_2
-#endif
+#define CELL_OWN_PRODUCTS
 #endif
 
 /* Gates of the weights. For each input: its sources, and its index among the recurrent weights. */
@@ -242,11 +233,11 @@ enum {
     CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
 };
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
-#if defined PRODUCTS_1 || defined PRODUCTS_2
+#ifdef CELL_OWN_PRODUCTS
 static const unsigned char CELL_(sources)[] = {GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES)};
 static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF)};
 #endif
-#if defined PRODUCTS_1 && CELL_PHASES == 1
+#if defined CELL_OWN_PRODUCTS && CELL_PHASES == 1
 #define LONE_WHOLE (CELL_(gates_h) > 0)
 #else
 #define LONE_WHOLE 0 /* few networks use such cells: less code, slightly slower */
@@ -260,9 +251,6 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #define PHASE_SAVED             SAVED
 #define PHASE_VECTORS           VECTORS
 #define PHASE_FORWARD           CELL_(forward)
-#ifdef PRODUCTS_1
-#define PHASE_PRODUCTS
-#endif
 #if CELL_PHASES == 1
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #else
@@ -276,19 +264,15 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #else
 #define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), CELL_PASTE(CELL_(fused), 2) }
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 2)
-#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE_2, name), 2)
+#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE, name), 2)
 #define PHASE_FIRST             (int)CELL_(inputs_1)
 #define PHASE_END               (int)CELL_(inputs)
 #define PHASE_INPUTS            GATE_INPUTS_2
 #define PHASE_SAVED             SAVED_2
 #define PHASE_VECTORS(LOAD)
 #define PHASE_FORWARD           CELL_(forward_2)
-#ifdef PRODUCTS_2
-#define PHASE_PRODUCTS
-#endif
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #include "nn/cells/step/cell_fused_phase.h"
 #endif
-#undef PRODUCTS_1
-#undef PRODUCTS_2
+#undef CELL_OWN_PRODUCTS
 #undef LONE_WHOLE
