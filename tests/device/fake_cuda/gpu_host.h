@@ -53,18 +53,8 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-struct alignas(8) int2 {
-    int x, y;
-};
-struct alignas(16) int4 {
-    int x, y, z, w;
-};
-GPU_CODE float2 make_float2(float x, float y) { return {x, y}; }
 GPU_CODE float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-GPU_CODE uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 GPU_CODE uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-GPU_CODE int2 make_int2(int x, int y) { return {x, y}; }
-GPU_CODE int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
 template <typename To, typename From> GPU_CODE To fake_bits(From a)
 {
@@ -77,61 +67,21 @@ GPU_CODE int __float_as_int(float a) { return fake_bits<int>(a); }
 GPU_CODE unsigned __float_as_uint(float a) { return fake_bits<unsigned>(a); }
 GPU_CODE float __int_as_float(int a) { return fake_bits<float>(a); }
 GPU_CODE float __uint_as_float(unsigned a) { return fake_bits<float>(a); }
-GPU_CODE long long __double_as_longlong(double a) { return fake_bits<long long>(a); }
-GPU_CODE double __longlong_as_double(long long a) { return fake_bits<double>(a); }
 GPU_CODE float __fadd_rn(float a, float b) { return a + b; }
 GPU_CODE float __fsub_rn(float a, float b) { return a - b; }
 GPU_CODE float __fmul_rn(float a, float b) { return a * b; }
 GPU_CODE float __fdiv_rn(float a, float b) { return a / b; }
 GPU_CODE float __fsqrt_rn(float a) { return sqrtf(a); }
 GPU_CODE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-GPU_CODE double __dadd_rn(double a, double b) { return a + b; }
-GPU_CODE double __dmul_rn(double a, double b) { return a * b; }
-GPU_CODE double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-GPU_CODE unsigned __umulhi(unsigned a, unsigned b) { return (uint64_t)a * b >> 32; }
 GPU_CODE int __popc(unsigned a) { return __builtin_popcount(a); }
 GPU_CODE int __ffs(int a) { return __builtin_ffs(a); }
-GPU_CODE int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
 template <typename T> GPU_CODE T min(T a, T b) { return b < a ? b : a; }
 template <typename T> GPU_CODE T max(T a, T b) { return a < b ? b : a; }
-template <typename T> GPU_CODE T __ldg(const T *p) { return *p; }
-template <typename T> GPU_CODE T __ldcg(const T *p) { return *p; }
-template <typename T> GPU_CODE T load_once(const T *p) { return *p; }
 template <typename T> GPU_CODE T load_shared_by_grid(const T *p) { return *p; }
-
-/* Integers only: sums of floats in any order have no fixed bits. */
-template <typename T> GPU_CODE T atomicAdd(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
-{
-    T before = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
-    fake_flags_changed();
-    return before;
-}
-template <typename T> GPU_CODE T atomicExch(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
-{
-    T before = __atomic_exchange_n(p, v, __ATOMIC_RELAXED);
-    fake_flags_changed();
-    return before;
-}
-template <typename T> GPU_CODE T atomicMax(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
-{
-    T before = __atomic_load_n(p, __ATOMIC_RELAXED);
-    if (before < v)
-        __atomic_store_n(p, v, __ATOMIC_RELAXED);
-    fake_flags_changed();
-    return before;
-}
-template <typename T> GPU_CODE T atomicOr(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
-{
-    T before = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
-    fake_flags_changed();
-    return before;
-}
 
 /* ---- barriers and warps ------------------------------------------------------------------ */
 
 GPU_CODE void __syncthreads(SITE) { fake_barrier(0, 0, true, file, line); }
-GPU_CODE void __threadfence(void) { fake_fence(); }
-GPU_CODE void __threadfence_block(void) { fake_fence(); }
 GPU_CODE void __syncwarp(unsigned mask = 0xffffffff, SITE) { fake_warp(mask, NULL, NULL, true, file, line); }
 
 struct fake_shuffle {
@@ -177,8 +127,6 @@ GPU_CODE unsigned __ballot_sync(unsigned mask, int holds, SITE)
     fake_warp(mask, fake_votes, &s, false, file, line);
     return (unsigned)s.result;
 }
-GPU_CODE int __any_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) != 0; }
-GPU_CODE int __all_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) == mask; }
 
 /* ---- number formats ---------------------------------------------------------------------- */
 
@@ -336,7 +284,6 @@ GPU_CODE uint32_t made_here(uint32_t a) { return a; }
 GPU_CODE void clock_part(enum clock_part part) { fake_clock_part(part); }
 #define clock_print(...) (void)0
 GPU_CODE void clock_instructions(unsigned count) { fake_clock_instructions(count); }
-GPU_CODE void clock_divisions(unsigned count) { fake_clock_divisions(count); }
 GPU_CODE void clock_shared(unsigned words, unsigned turns) { fake_clock_shared(words, turns); }
 GPU_CODE void clock_loads(unsigned which = 0) { fake_clock_loads(which); }
 GPU_CODE void clock_loaded(unsigned which = 0) { fake_clock_loaded(which); }
