@@ -18,7 +18,7 @@ check core all
 check test ! -d "$build/extensions"
 check test "$(nm "$build/libunroll.a" 2>/dev/null | grep -cE ' [TtDd] .*(cuda|opencl|verilog|policy_|several)')" = 0
 # Stripped, for x86-64 by gcc without CFLAGS of the caller. Other compilers and processors have other sizes.
-if [ "$(uname -m)" = x86_64 ] && [ -z "${CFLAGS-}" ] && "${CC:-gcc}" --version | grep -qi 'gcc\|GCC'; then
+if [ "$(uname -m)" = x86_64 ] && [ -z "${CFLAGS-}" ] && ${CC:-gcc} --version | grep -qi 'gcc\|GCC'; then
     strip -o "$place/stripped" "$build/unroll"
     check test "$(stat -c %s "$place/stripped")" -le 5200000
 fi
