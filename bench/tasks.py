@@ -47,6 +47,7 @@ SCORES = [
     dict(name="adding-200", make="adding", metric="mse", at_most=1e-3, options=["--task", "regress", "--test", "2000"]),
     dict(name="adding-200-orthogonal", make="adding", metric="mse", at_most=1e-3,
          options="--task regress --test 2000 --init-weights orthogonal".split()),
+    dict(name="amp", make="amp", part="val", metric="esr", at_most=0.01, options=["--epochs", "60", "--val", "0.1"]),
     dict(name="recommend", make="markov", metric="recall@20", of_optimum=0.98, options="--task recommend --group session --test 0.1".split()),
 ]
 
@@ -107,7 +108,13 @@ def make_markov(folder, items=200, choices=40, sessions=40000, length=20):
     return path, sum(weights[:20]) / sum(weights)
 
 
-MAKERS = {"adding": make_adding, "markov": make_markov}
+def make_pair(folder):
+    """Writes a minute of a synthetic tube amplifier (make_amp.py). No optimum."""
+    subprocess.run([sys.executable, os.path.join(HERE, "make_amp.py"), os.path.join(folder, "amp")], check=True)
+    return os.path.join(folder, "amp"), None
+
+
+MAKERS = {"adding": make_adding, "markov": make_markov, "amp": make_pair}
 
 
 class Missing(Exception):

@@ -42,7 +42,9 @@ typedef struct unroll_input {
  * loss with one output per level, averaged over up to 32 rising levels between 0 and 1 ("quantile" has these three);
  * "gaussian" negative log-likelihood of a mean and a raw scale r, where softplus(r) + 0.001 is the standard deviation;
  * "student-t" that of a location, a scale as before, and a raw d, where 2 + softplus(d) are the degrees of freedom.
- * Two are losses of whole sequences, on the CPU only. "crf" is the negative log-likelihood of the labels of all steps
+ * Three are losses of whole sequences, on the CPU only. "esr" is the error to signal ratio of sounds (a number each
+ * step): .75 mean((y' - z')^2) / (mean(y'^2) + 1e-5) + .25 (mean(y) - mean(z))^2 / (mean(y^2) + 1e-5), where y'[t] =
+ * y[t] - .85 y[t-1], averaged over rows and outputs. "crf" is the negative log-likelihood of the labels of all steps
  * under a conditional random field, whose parameters crf.transitions, crf.start_transitions and crf.end_transitions the
  * model has; targets are a label for each step, and a row with a -1 is not counted. "ctc" is connectionist temporal
  * classification; class 0 is the blank, and the targets of a row are its labels, from step 0 on, then zeros. A row

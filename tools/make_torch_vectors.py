@@ -408,6 +408,16 @@ def draw(case, random):
     return given
 
 
+def error_to_signal(z, y):
+    """Returns the loss esr of a sound, whose samples all count."""
+    def emphasized(x):
+        return x[1:] - .85 * x[:-1]
+
+    error = (emphasized(z) - emphasized(y)).square().mean() if len(y) > 1 else z.sum() * 0
+    energy = emphasized(y).square().mean() if len(y) > 1 else y.sum() * 0
+    return .75 * error / (energy + 1e-5) + .25 * (z.mean() - y.mean()) ** 2 / (y.square().mean() + 1e-5)
+
+
 def summed_loss(case, model, out, targets, valid, class_weights):
     """Returns the loss summed over the counted targets, and their number (or weight)."""
     if case.loss == "crf":
@@ -416,6 +426,11 @@ def summed_loss(case, model, out, targets, valid, class_weights):
         labels = (targets > 0).sum(0)
         loss = F.ctc_loss(out.log_softmax(2), targets.T.long(), valid.sum(0), labels, blank=0, reduction="sum")
         return loss, labels.clamp(min=1).sum()
+    if case.loss == "esr":
+        counted = valid.unsqueeze(-1) & ~targets.isnan()
+        rows = [error_to_signal(out[:, b, k][counted[:, b, k]], targets[:, b, k][counted[:, b, k]].double())
+                for b in range(case.B) for k in range(case.outputs) if counted[:, b, k].any()]
+        return sum(rows), torch.tensor(float(len(rows)))
     if case.loss == "xent":
         weights = class_weights if class_weights is None else class_weights.double()
         loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(), weight=weights,
@@ -542,6 +557,7 @@ def model_cases():
         yield Case(f"regression-{loss}", "gru", ragged=True, loss=loss, outputs=3)
     for loss, (results, _) in WIDE_LOSSES.items():
         yield Case(f"regression-{loss.split(':')[0]}", "gru", ragged=True, loss=loss, outputs=2 * results)
+    yield Case("sequences-esr", "lstm", 1, T=9, B=5, ragged=True, loss="esr", outputs=2)
     for loss in ("crf", "ctc"):
         yield Case(f"sequences-{loss}", "lstm", 1, True, T=9, B=5, ragged=True, loss=loss, outputs=5)
     yield Case("classes-weighted", "lstm", ragged=True, loss="xent", outputs=5, smoothing=0.1)

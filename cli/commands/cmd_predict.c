@@ -8,8 +8,9 @@
 #include "cli/options/network.h"
 #include "cli/options/options.h"
 #include "cli/show/output.h"
-#include "cli/run/label_files.h"
+#include "cli/sound/label_files.h"
 #include "cli/run/ranks.h"
+#include "cli/sound/sound_effect.h"
 
 /* Returns non-zero to end the predictions: the reader is gone or the disk is full. */
 static int print_prediction(void *arg, const char *text) { return fputs(text, arg) < 0 || putc('\n', arg) == EOF; }
@@ -23,6 +24,8 @@ static unroll_status check_request(const struct settings *s)
         return complain(UNROLL_USAGE, "--write labels has no --%s; fix: leave it out, or use --write csv",
                         is_on(s, OPTION_JSON) ? "json" : "keep");
     TRY(output_spares(target, text_of(s, OPTION_DATA)));
+    if (strcmp(text_of(s, OPTION_WRITE), "wav") == 0 && target == NULL)
+        return complain(UNROLL_USAGE, "--write wav needs a file; fix: -o out.wav");
     if (target && is_on(s, OPTION_JSON))
         return complain(UNROLL_USAGE, "-o %s is csv, and --json prints objects; fix: give one of them", target);
     return UNROLL_OK;
@@ -59,6 +62,24 @@ static unroll_status predict_to(const struct settings *settings, unroll_model *m
     return status;
 }
 
+/* Effects have sounds as predictions. */
+static bool writes_sound(const struct settings *settings, const unroll_model *model)
+{
+    const char *path = text_of(settings, OPTION_SAVE), *end = path ? strrchr(path, '.') : NULL;
+    const bool is_csv =
+        settings->of[OPTION_WRITE].source > SOURCE_DEFAULT && strcmp(text_of(settings, OPTION_WRITE), "csv") == 0;
+    return strcmp(text_of(settings, OPTION_WRITE), "wav") == 0 || (end && strcmp(end, ".wav") == 0) ||
+           (is_effect(model) && !is_csv);
+}
+
+static unroll_status predict_sound(const struct settings *settings, unroll_model *model)
+{
+    const char *target = text_of(settings, OPTION_SAVE);
+    if (target == NULL || is_on(settings, OPTION_JSON))
+        return complain(UNROLL_USAGE, "the predictions of an effect are a sound; fix: -o out.wav");
+    return sound_effect_file(model, settings, text_of(settings, OPTION_DATA), target);
+}
+
 /* Writes a label file of each sound. */
 static unroll_status predict_labels(const struct settings *settings, unroll_model *model, struct label_files *files)
 {
@@ -84,6 +105,8 @@ unroll_status cmd_predict(struct settings *settings)
     struct label_files files = {0};
     if (writes_labels(settings))
         status = predict_labels(settings, model, &files);
+    else if (writes_sound(settings, model))
+        status = predict_sound(settings, model);
     else
         status = path ? predict_to(settings, model, path) : predict(settings, model, stdout);
     label_files_end(&files);

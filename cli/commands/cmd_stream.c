@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/show/console.h"
 #include "cli/run/frames.h"
 #include "cli/options/network.h"
 #include "cli/options/options.h"
-#include "cli/run/sound_steps.h"
+#include "cli/sound/sound_effect.h"
+#include "cli/sound/sound_steps.h"
 #include "cli/run/stepper.h"
 #include "cli/options/symbols.h"
 
@@ -295,6 +297,28 @@ static unroll_status open_stream(struct streamer *s)
     return complain(UNROLL_RESOURCE, "no memory for the frames of the model");
 }
 
+/* Writes a sound: of an effect, unless other outputs are given. */
+static unroll_status stream_effect(struct streamer *s)
+{
+    const char *format = text_of(s->settings, OPTION_FORMAT);
+    if (format && strcmp(format, "wav") != 0)
+        return complain(UNROLL_USAGE, "--write wav reads a sound; fix: use --format wav, or --write csv");
+    listen_to_signals();
+    if (isatty(STDOUT_FILENO))
+        return complain(UNROLL_USAGE, "the terminal does not play sounds; fix: write to a file or a player, such as "
+                                      "'| aplay', or --write csv");
+    const unroll_status status = sound_effect_run(s->model, s->settings, stdin, stdout, true, &stopped);
+    return stopped ? UNROLL_OK : status;
+}
+
+static bool writes_sound(const struct streamer *s)
+{
+    const char *format = text_of(s->settings, OPTION_FORMAT);
+    if (s->settings->of[OPTION_WRITE].source > SOURCE_DEFAULT)
+        return strcmp(text_of(s->settings, OPTION_WRITE), "wav") == 0;
+    return is_effect(s->model) && (format == NULL || strcmp(format, "wav") == 0);
+}
+
 static unroll_status run_streamer(struct streamer *s)
 {
     const char *format = text_of(s->settings, OPTION_FORMAT);
@@ -316,15 +340,18 @@ static unroll_status run_streamer(struct streamer *s)
                                                          : FRAMES_F32);
 }
 
+static unroll_status run_steps(struct streamer *s)
+{
+    TRY(network_in_units(s->settings, &s->model));
+    TRY(open_stream(s));
+    return run_streamer(s);
+}
+
 unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
     TRY(network_open(settings, &s.model));
-    unroll_status status = network_in_units(settings, &s.model);
-    if (status == UNROLL_OK)
-        status = open_stream(&s);
-    if (status == UNROLL_OK)
-        status = run_streamer(&s);
+    unroll_status status = writes_sound(&s) ? stream_effect(&s) : run_steps(&s);
     free(s.outputs);
     free(s.numbers);
     free(s.frame);

@@ -83,6 +83,9 @@ OPTION(CHANNELS, "channels", CHOICE, .argument = "HOW", .choices = "mix first al
        .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .doc = "channels of sounds that are used; mix: their mean")
 OPTION(RESAMPLE, "resample", CHOICE, .argument = "HOW", .choices = "best fast", .fallback = "best", .of_reader = 1,
        .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .doc = "filter that converts the rate of sounds")
+OPTION(DELAY, "delay", TEXT, .argument = "N|auto", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "delay of the target of a pair of sounds, in samples, 0 unless given; auto: the best "
+              "correlation within 2000 samples")
 OPTION(COUNTDOWN, "countdown", TEXT, .argument = "NAME[=N]", .of_reader = 1, .group = "Data",
        .commands = IN(TRAIN) | IN(EVAL) | IN(INSPECT),
        .doc = "adds a column NAME, such as rul: the remaining steps of the series, at most N; a --target of data with "
@@ -244,13 +247,13 @@ OPTION(
     .derived = "text for a model of characters, else csv", .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
     .doc = "format of standard input: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float samples; "
            "npy: rows of a float32 array; text: characters")
-OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32 labels", .fallback = "csv",
+OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32 labels wav", .fallback = "csv",
        .group = "Streaming", .scope = CALL, .commands = IN(STREAM) | IN(PREDICT),
        .doc =
            "output for each frame: csv: a line; f32: the outputs as raw floats, for stream. For text, a line has the "
            "character, its cost in nats, the likeliest next one and its probability; for a classifier of lines, the "
            "character, the label of the text so far and its probability. predict: labels writes a label file of each "
-           "sound for Audacity")
+           "sound for Audacity; wav: a sound, of a model with one input and one output")
 OPTION(SERIES, "series", TEXT, .argument = "NAME", .group = "Streaming", .scope = CALL,
        .commands = IN(STREAM) | IN(EXPORT) | IN(RUN),
        .doc =

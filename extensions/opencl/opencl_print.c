@@ -331,7 +331,7 @@ bool opencl_print_loss(FILE *f, const char *name, bool *of_classes)
     while (loss_at(i) && !is_called(loss_at(i)->name, name)) i++;
     if (!loss_at(i) || !loss_is_compiled(i))
         return false;
-    *of_classes = loss_at(i)->of_classes;
+    *of_classes = loss_at(i)->add == NULL; /* or of sequences, which no kernel has */
     if (*of_classes)
         return true;
     const locale_t before = point_begin();

@@ -33,7 +33,7 @@ enum {
 enum { FORMAT_HEAD = 4096 };
 
 /* Formats are tried in this order, then those of extensions. Add new ones here. */
-#define FILE_FORMATS(FORMAT) FORMAT(torch) FORMAT(rtneural) FORMAT(rnnoise) FORMAT(c99) FORMAT(onnx)
+#define FILE_FORMATS(FORMAT) FORMAT(torch) FORMAT(guitarml) FORMAT(aidax) FORMAT(rtneural) FORMAT(nam) FORMAT(rnnoise) FORMAT(c99) FORMAT(onnx)
 
 #define DECLARE_FORMAT(name) extern const struct file_format format_##name;
 FILE_FORMATS(DECLARE_FORMAT)

@@ -23,6 +23,20 @@ static void fill_parameter(const struct unroll_model *m, enum parameter_role rol
     }
 }
 
+void keras_give(const struct unroll_model *m, enum parameter_role role, int layer, size_t inputs, float *to)
+{
+    static const int alone[] = {0};
+    const struct layer *l = &m->layer[layer];
+    const struct parameter *q = &m->parameter[model_find(m, role, layer, 0)];
+    const int *order = l->cell ? l->cell->foreign.keras_gates : alone;
+    const size_t rows = q->count / inputs, units = l->cell ? l->hidden : rows;
+    const float *from = m->values + q->first;
+    for (size_t row = 0; row < rows; row++) {
+        const size_t column = (size_t)order[row / units] * units + row % units;
+        for (size_t i = 0; i < inputs; i++) to[i * rows + column] = from[row * inputs + i];
+    }
+}
+
 void keras_fill(const struct unroll_model *m, int layer, const struct keras_weights *w)
 {
     const struct layer *l = &m->layer[layer];

@@ -11,5 +11,8 @@ struct keras_weights {
     const float *kernel, *recurrent, *bias, *recurrent_bias;
 };
 
+/* Converts a parameter of a layer, which must exist, to Keras' layout, [inputs, gates x units]; inputs 1: a bias. */
+void keras_give(const struct unroll_model *, enum parameter_role, int layer, size_t inputs, float *to);
+
 /* Converts and copies the weights of a layer. */
 void keras_fill(const struct unroll_model *, int layer, const struct keras_weights *);

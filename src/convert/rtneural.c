@@ -1,7 +1,7 @@
-/* Imports RTNeural's model files (github.com/jatinchowdhury18/RTNeural): JSON with Keras' weights layer by layer, or a
- * PyTorch state_dict as nested arrays. Keras kernels are [inputs, gates x units], with LSTM gates i f c o and GRU gates
- * z r h. Two biases, [2, 3 units], mean that the GRU applies its reset after the product. RTNeural's convolutions and
- * norms are refused by name. */
+/* Imports RTNeural's model files (github.com/jatinchowdhury18/RTNeural) and those of AIDA-X: JSON with Keras' weights
+ * layer by layer, or a PyTorch state_dict as nested arrays. Keras kernels are [inputs, gates x units], with LSTM gates
+ * i f c o and GRU gates z r h. Two biases, [2, 3 units], mean that the GRU applies its reset after the product.
+ * RTNeural's convolutions and norms are refused by name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "convert/amp/amp.h"
 #include "convert/file_table.h"
 #include "convert/keras.h"
 #include "convert/torch/torch.h"
@@ -116,6 +117,7 @@ struct described {
     char name[MODEL_LAYERS_MAX][32];
     json_t *weights[MODEL_LAYERS_MAX];
     int count, input;
+    bool skip; /* AIDA-X: the input is added to the output */
 };
 
 /* Converts Keras' name of an activation to ours; "" is linear. Returns false if it is unknown. */
@@ -204,6 +206,23 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
         where, type);
 }
 
+/* Lets the last layer read the input, too. */
+static unroll_status add_skip(json_t *json, struct described *d)
+{
+    const json_t *skip = json_object_get(json, "in_skip");
+    unroll_layer *last = &d->layer[d->count - 1];
+    d->skip = json_is_true(skip) || json_number_value(skip) != 0;
+    if (!d->skip)
+        return UNROLL_OK;
+    if (d->count < 2 || strcmp(last->kind, "dense") || last->width != 1 || d->input != 1 || last->activation)
+        return fail(UNROLL_UNSUPPORTED, "\"in_skip\" needs one input and a last layer that is dense, linear and of "
+                                        "one output; fix: leave out \"in_skip\"");
+    last->sources = 2;
+    last->source[0] = d->count - 2;
+    last->source[1] = SOURCE_INPUT;
+    return UNROLL_OK;
+}
+
 static unroll_status describe_layers(json_t *json, struct described *d)
 {
     json_t *layers;
@@ -217,7 +236,7 @@ static unroll_status describe_layers(json_t *json, struct described *d)
     for (int i = 0; i < d->count; i++) /* without a bias array the layer has no bias */
         if (!strcmp(d->layer[i].kind, "dense"))
             d->layer[i].bias = json_array_size(d->weights[i]) > 1;
-    return d->count ? UNROLL_OK : fail(UNROLL_DATA, "the model has no layers; fix: " EXPORT_WEIGHTS);
+    return d->count ? add_skip(json, d) : fail(UNROLL_DATA, "the model has no layers; fix: " EXPORT_WEIGHTS);
 }
 
 /* ---- weights --------------------------------------------------------------------------- */
@@ -236,6 +255,15 @@ static unroll_status read_weights(const json_t *json, const char *where, const s
                 parameter->name, wanted->rows, columns, m->rows, m->columns);
 }
 
+/* Appends the weight of a skip to a column. */
+static unroll_status add_one(struct json_matrix *m)
+{
+    if (!enlarge(&m->data, m->rows * sizeof *m->data, (m->rows + 1) * sizeof *m->data))
+        return fail(UNROLL_RESOURCE, "no memory for a layer");
+    m->data[m->rows++] = 1;
+    return UNROLL_OK;
+}
+
 /* Reads the weights of a layer and copies them into the model. */
 static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
 {
@@ -247,7 +275,8 @@ static unroll_status fill_layer(struct unroll_model *m, int layer, const struct 
                  rows = dense ? units : units * (size_t)cell_inputs_from(l->cell, FROM_X);
     const size_t wanted = dense ? 1 + (size_t)l->bias : 3, given = json_array_size(d->weights[layer]);
     const struct json_matrix bias = {.rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1};
-    const struct json_matrix shape[] = {{.rank = 2, .rows = l->input, .columns = rows},
+    const bool skips = d->skip && layer == m->layers - 1;
+    const struct json_matrix shape[] = {{.rank = 2, .rows = l->input - skips, .columns = rows},
                                         dense ? bias : (struct json_matrix){.rank = 2, .rows = units, .columns = rows},
                                         bias};
     struct json_matrix w[3] = {{0}};
@@ -260,6 +289,8 @@ static unroll_status fill_layer(struct unroll_model *m, int layer, const struct 
         status =
             read_weights(json_array_get(d->weights[layer], i), d->name[layer], &m->parameter[of], &shape[i], &w[i]);
     }
+    if (status == UNROLL_OK && skips)
+        status = add_one(&w[0]);
     if (status == UNROLL_OK)
         keras_fill(m, layer,
                    &(struct keras_weights){w[0].data, w[1].data, w[dense ? 1 : 2].data, two ? w[2].data + rows : NULL});
@@ -308,7 +339,7 @@ static unroll_status import_layers(json_t *json, const unroll_import_config *con
     return status;
 }
 
-static unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
+unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     json_t *json;
     TRY(read_json_file(path, LARGEST_FILE, &json));
@@ -338,4 +369,5 @@ const struct file_format format_rtneural = {.name = "rtneural",
                                             .about = "RTNeural JSON, from Keras or PyTorch",
                                             .recognizes = is_rtneural,
                                             .import = import_rtneural,
+                                            .export = export_rtneural,
                                             .import_takes = IMPORT_STATE_DICT_TAKES};

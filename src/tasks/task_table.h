@@ -5,7 +5,7 @@
 /* In the order in which data are checked for the task that suits them. Add a new task here. */
 #define TASKS(TASK) \
     TASK(lm) TASK(classify) TASK(tag) TASK(regress) TASK(forecast) TASK(anomaly) TASK(recommend) TASK(events) \
-    TASK(transcribe)
+    TASK(transcribe) TASK(effect)
 
 #define DECLARE_TASK(name) extern const struct task task_##name;
 TASKS(DECLARE_TASK)

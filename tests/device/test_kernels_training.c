@@ -275,7 +275,7 @@ static struct fixture *build_some(uint64_t seed, enum dtype real, bool several)
 {
     int chosen[16], count = 0;
     for (int i = 0; loss_at(i) && count < 16; i++)
-        if (!loss_at(i)->of_classes && (loss_at(i)->results > 1) == several)
+        if (loss_at(i)->add && (loss_at(i)->results > 1) == several)
             chosen[count++] = i;
     return build_loss(seed, real, loss_at(chosen[seed % (uint64_t)count])->name);
 }

@@ -12,11 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct {
     char letter;
     const char *format, *ending;
-} importers[] = {{'t', "torch", "safetensors"},
-                 {'i', "torch", "index.json"},
-                 {'r', "rtneural", "json"},
-                 {'n', "rnnoise", "rnnn"},
-                 {'o', "onnx", "onnx"}};
+} importers[] = {{'t', "torch", "safetensors"}, {'i', "torch", "index.json"}, {'r', "rtneural", "json"},
+                 {'a', "aidax", "json"},        {'g', "guitarml", "json"},    {'m', "nam", "nam"},
+                 {'n', "rnnoise", "rnnn"},      {'o', "onnx", "onnx"}};
 enum { IMPORTERS = sizeof importers / sizeof *importers };
 
 static char folder[] = "/tmp/unroll_fuzz_XXXXXX", path[128];

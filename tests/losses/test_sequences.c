@@ -3,6 +3,7 @@
 #include "../check.h"
 #include "nn/losses/chain.h"
 #include "nn/losses/lattice.h"
+#include "nn/losses/signal_error.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,8 +292,58 @@ static void check_extremes(void)
     }
 }
 
+/* ---- the error of a sound ----------------------------------------------------------------- */
+
+/* The loss by its formula, one mean after the other. */
+static double signal_by_formula(const double *z, const double *y, int steps)
+{
+    double error = 0, energy = 0, pairs = 0, power = 0, offset = 0, n = 0;
+    for (int t = 0; t < steps; t++) {
+        if (isnan(y[t]))
+            continue;
+        n++, power += y[t] * y[t], offset += y[t] - z[t];
+        if (t == 0 || isnan(y[t - 1]))
+            continue;
+        const double wanted = y[t] - .85 * y[t - 1], found = z[t] - .85 * z[t - 1];
+        pairs++, energy += wanted * wanted, error += (wanted - found) * (wanted - found);
+    }
+    const double first = pairs > 0 ? error / pairs / (energy / pairs + 1e-5) : 0;
+    return n > 0 ? .75 * first + .25 * (offset / n) * (offset / n) / (power / n + 1e-5) : 0;
+}
+
+/* Compares loss and slopes with the formula and its differences, with gaps in the target. */
+static void check_signal(int steps, int gap)
+{
+    double *z = draw_all((size_t)steps, 1), *y = draw_all((size_t)steps, 1), *slope = draw_all((size_t)steps, 1);
+    double worst = 0;
+    size_t counted, expected = 0;
+    for (int t = 0; t < steps; t++) {
+        y[t] = gap && t % gap == 0 ? NAN : y[t];
+        expected += !isnan(y[t]);
+    }
+    const double loss = signal_slopes(z, y, (size_t)steps, slope, &counted);
+    CHECK(counted == expected, "%zu samples count, not %zu", counted, expected);
+    CHECK(fabs(loss - signal_by_formula(z, y, steps)) < 1e-12, "%d steps: the loss is %.15g", steps, loss);
+    for (int t = 0; t < steps; t++) {
+        const double was = z[t];
+        z[t] = was + 1e-5;
+        const double more = signal_by_formula(z, y, steps);
+        z[t] = was - 1e-5;
+        const double less = signal_by_formula(z, y, steps);
+        z[t] = was;
+        worst = fmax(worst, fabs((more - less) / 2e-5 - slope[t]));
+    }
+    CHECK(worst < 1e-8, "%d steps, gap %d: slopes differ by %.2e", steps, gap, worst);
+    free(z);
+    free(y);
+    free(slope);
+}
+
 int main(void)
 {
+    static const int steps[] = {1, 2, 3, 50};
+    for (int i = 0; i < 4; i++)
+        for (int gap = 0; gap < 5; gap++) check_signal(steps[i], gap);
     for (int i = 0; i < 5; i++) check_field(i * 2);
     check_field_slopes();
     check_forbidden();

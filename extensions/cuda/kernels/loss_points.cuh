@@ -1,5 +1,5 @@
 /* A LOSS_USER: the kernel NAME_gpu_loss of a regression loss. */
-#ifndef LOSS_OF_CLASSES
+#ifdef LOSS_IS_POINTWISE
 GPU_CODE void LOSS_(points)(const float *z, float target, float level, float *loss, float *slope)
 {
     struct point p;

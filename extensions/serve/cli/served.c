@@ -7,7 +7,7 @@
 #include "cli/show/console.h"
 #include "cli/options/network.h"
 #include "cli/run/run.h"
-#include "cli/run/sound_steps.h"
+#include "cli/sound/sound_steps.h"
 #include "extensions/serve/cli/serve.h"
 
 /* ---- loading ---------------------------------------------------------------------------- */

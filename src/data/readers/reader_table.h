@@ -27,7 +27,7 @@ enum { READER_HEAD = 4096 };
 /* Add a new reader here. If several recognize a file, the last one reads it. */
 #define READERS(READER) \
     READER(text) READER(csv) READER(jsonl) READER(folder) READER(ucr) READER(conll) READER(ts) READER(npz) READER(idx) \
-    READER(fasttext) READER(arff) READER(audio)
+    READER(fasttext) READER(arff) READER(audio) READER(pairs)
 
 #define DECLARE_READER(name) extern const struct reader reader_##name;
 READERS(DECLARE_READER)

@@ -1,6 +1,6 @@
 /* The losses as data. Pointwise losses are written once, in V operations, in the files of this folder. They are
  * compiled for each instruction set and for GPUs, and recorded for XLA. A loss of whole rows has a kernel on each
- * device. Losses of whole sequences are in chain.h and lattice.h. */
+ * device. Losses of whole sequences are in chain.h, lattice.h and signal_error.h. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { LOSS_NONE = -1, LOSS_RESULTS_MAX = 3, LOSS_LEVELS_MAX = 32, LOSS_TEXT_MAX
 struct loss {
     const char *name, *about; /* "xent", "cross-entropy" */
     bool of_classes;          /* targets are [T, B] class numbers, -1: ignored; else [T, B, targets] values */
-    bool of_sequences;        /* of classes: of all steps of a row together; operation sequence_loss */
+    bool of_sequences;        /* of all steps of a row together; operation sequence_loss */
     bool wants_linear;        /* applies its own softmax, sigmoid or exp: the last layer must be linear */
     float targets[2];         /* pointwise: the smallest and the largest target; both 0: unlimited */
     int results;              /* pointwise: results per point; 0 in rows added at run time: 1 */

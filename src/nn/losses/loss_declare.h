@@ -5,7 +5,7 @@
 #define LOSS_NAME        LOSS_TEXT(LOSS)
 #endif
 
-#ifndef LOSS_OF_CLASSES
+#ifdef LOSS_IS_POINTWISE
 static double LOSS_(add)(double sum, const double *z, const double *y, const double *level, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -24,10 +24,11 @@ static const struct loss LOSS_(loss) = {
     .results = LOSS_RESULTS,
 #ifdef LOSS_OF_CLASSES
     .of_classes = true,
+#endif
 #ifdef LOSS_OF_SEQUENCES
     .of_sequences = true,
 #endif
-#else
+#ifdef LOSS_IS_POINTWISE
     .add = LOSS_(add),
 #endif
 #ifdef LOSS_LEVELS

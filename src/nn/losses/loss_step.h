@@ -9,8 +9,8 @@
  *      LOSS_TARGETS    the smallest and the largest target; default unlimited
  *      LOSS_QUANTILE, LOSS_ESTIMATE            optional functions of distribution.h.
  * It then defines LOSS_POINT(p) and includes nn/losses/loss_end.h. LOSS_POINT computes p->loss and p->slope (the
- * derivatives by z) from the results p->z, the target p->y and p->level. A loss with LOSS_OF_CLASSES is a loss of whole
- * rows; the devices have kernels for it. */
+ * derivatives by z) from the results p->z, the target p->y and p->level. A loss with LOSS_OF_CLASSES or
+ * LOSS_OF_SEQUENCES is a loss of whole rows; the devices have kernels for it. Others get LOSS_IS_POINTWISE. */
 #pragma once
 #include "nn/losses/loss.h"
 #include "nn/losses/loss_functions.h"

@@ -13,8 +13,9 @@
 #include "nn/losses/student_t.h"
 #include "nn/losses/crf.h"
 #include "nn/losses/ctc.h"
+#include "nn/losses/esr.h"
 
 #define ALL_LOSSES(NAMED)                                                              \
     NAMED(xent) NAMED(mse) NAMED(mae) NAMED(huber) NAMED(bce) NAMED(poisson)           \
     NAMED(quantile) NAMED(gaussian) NAMED(student_t) NAMED(crf)          \
-    NAMED(ctc)
+    NAMED(ctc) NAMED(esr)

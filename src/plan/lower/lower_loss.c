@@ -3,6 +3,7 @@
 #include "nn/losses/chain.h"
 #include "nn/losses/lattice.h"
 #include "nn/losses/loss.h"
+#include "nn/losses/signal_error.h"
 #include <stdio.h>
 
 struct buffer_shape lower_steps(const struct plan *p, bool pooled, uint32_t width)
@@ -47,7 +48,7 @@ static unroll_status check_sequence_loss(const struct plan *p)
         return fail(UNROLL_USAGE,
                     "`loss` = '%s' needs the steps of a sequence, of which a pool leaves one; fix: leave out `pool`",
                     loss);
-    if (p->config.resets)
+    if (p->config.resets && loss_at(p->model->loss.index)->of_classes)
         return fail(UNROLL_UNSUPPORTED,
                     "`loss` = '%s' is one of whole rows, but `resets` start new sequences in the row; fix: use one row "
                     "per sequence, with `lengths`",
@@ -55,15 +56,22 @@ static unroll_status check_sequence_loss(const struct plan *p)
     return UNROLL_OK;
 }
 
+/* Returns the number of doubles with which a thread computes a row. */
+static size_t sequence_row_doubles(const struct plan *p)
+{
+    const size_t classes = (size_t)unroll_model_outputs(p->model), steps = p->config.T;
+    if (!loss_at(p->model->loss.index)->of_classes)
+        return signal_row_doubles(steps);
+    return model_has_chain(p->model) ? chain_row_doubles(classes, steps) : lattice_row_doubles(classes, steps);
+}
+
 /* Sets the kind and the views of a loss of whole sequences. Each thread has scratch memory for a row. */
 static unroll_status lower_sequence_loss(struct plan *p, struct op *op)
 {
     const struct plan_config *c = &p->config;
-    const uint32_t classes = (uint32_t)unroll_model_outputs(p->model);
     const uint32_t threads = c->threads > 1 ? (uint32_t)c->threads : 1;
-    const bool chain = model_has_chain(p->model);
     TRY(check_sequence_loss(p));
-    const size_t each = chain ? chain_row_doubles(classes, c->T) : lattice_row_doubles(classes, c->T);
+    const size_t each = sequence_row_doubles(p);
     if (each > UINT32_MAX)
         return fail(
             UNROLL_UNSUPPORTED,
@@ -78,7 +86,7 @@ static unroll_status lower_sequence_loss(struct plan *p, struct op *op)
     op->kind = OP_SEQUENCE_LOSS;
     op->view[SEQUENCE_SCRATCH] = view_of(p, scratch, WRITE);
     op->view[SEQUENCE_ROWS] = view_of(p, rows, WRITE);
-    return chain ? lower_chain(p, op) : UNROLL_OK;
+    return model_has_chain(p->model) ? lower_chain(p, op) : UNROLL_OK;
 }
 
 /* Returns the number of constants of the loss: levels of quantiles, or weights of classes. */

@@ -1,5 +1,5 @@
 /* A LOSS_USER: the slopes of one loss over a row, stored over z, and the sum. */
-#ifdef LOSS_OF_CLASSES
+#ifndef LOSS_IS_POINTWISE
 enum { LOSS_(slopes) = 0, LOSS_(losses) = 0 }; /* none: it has its own kernel */
 #else
 static void LOSS_(slopes)(const struct points *row, real *z, const real *y, real scale)

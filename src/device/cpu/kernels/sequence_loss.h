@@ -1,8 +1,9 @@
-/* Losses of whole sequences: the rows of the batch are computed one by one in double (nn/losses/chain.h, lattice.h),
- * each by one thread. z is overwritten with its gradient. The losses of the rows are summed in order by one thread. The
- * bits therefore depend neither on the team nor on the instruction set. */
+/* Losses of whole sequences: the rows of the batch are computed one by one in double (nn/losses/chain.h, lattice.h,
+ * signal_error.h), each by one thread. z is overwritten with its gradient. The losses of the rows are summed in order
+ * by one thread. The bits therefore depend neither on the team nor on the instruction set. */
 #include "nn/losses/chain.h"
 #include "nn/losses/lattice.h"
+#include "nn/losses/signal_error.h"
 
 /* A row of the batch. */
 struct sequence {
@@ -97,7 +98,29 @@ static void sequence_crf(const struct call *call, struct sequence *s, const stru
     give_row(&call->view[SEQUENCE_DEND], s->b, d.end, n);
 }
 
-/* ---- both -------------------------------------------------------------------------------- */
+/* ---- the error of a sound ------------------------------------------------------------------ */
+
+/* The loss of a row is the mean over its results; its weight is the part of these that have a target. */
+static void sequence_esr(const struct call *call, struct sequence *s)
+{
+    const struct tensor *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
+    const double share = 1 / (double)s->classes;
+    double *x = s->z, *y = x + z->count[0], *slope = y + z->count[0];
+    size_t counted;
+    for (size_t k = 0; k < s->classes; k++) {
+        real *at = (real *)z->at + s->b * z->stride[1] + k;
+        const real *wanted = (const real *)target->at + s->b * target->stride[1] + k;
+        for (size_t t = 0; t < s->steps; t++) {
+            x[t] = (double)at[t * z->stride[0]];
+            y[t] = (double)wanted[t * target->stride[0]];
+        }
+        s->loss += share * signal_slopes(x, y, s->steps, slope, &counted);
+        s->weight += counted ? share : 0;
+        for (size_t t = 0; t < z->count[0]; t++) at[t * z->stride[0]] = t < s->steps ? (real)(share * slope[t]) : 0;
+    }
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
 
 static size_t steps_of_row(const struct call *call, size_t b)
 {
@@ -121,8 +144,10 @@ static void sequence_rows(const struct call *call, struct range row, double *at)
         s.rest = at + z->count[0] * classes + (z->count[0] + 1) / 2;
         if (is_chain)
             sequence_crf(call, &s, &chain);
-        else
+        else if (loss_at(call->choice)->of_classes)
             sequence_ctc(call, &s);
+        else
+            sequence_esr(call, &s);
         sum[b][0] = s.loss;
         sum[b][1] = s.weight;
     }

@@ -1,4 +1,4 @@
-#include "cli/run/label_files.h"
+#include "cli/sound/label_files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 #include "audio/sound_features.h"
 #include "base/try.h"
-#include "cli/run/sound_steps.h"
+#include "cli/sound/sound_steps.h"
 #include "cli/show/console.h"
 #include "cli/show/output.h"
 

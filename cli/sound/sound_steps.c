@@ -1,4 +1,4 @@
-#include "cli/run/sound_steps.h"
+#include "cli/sound/sound_steps.h"
 
 #include <jansson.h>
 #include <stdlib.h>
