@@ -34,6 +34,12 @@ SCORES = [
     ucr("BasicMotions", 0.95),
     dict(name="names18", data="names18", without="SOURCE.txt", options=["--test", "0.2"], metric="accuracy", at_least=0.80),
     dict(name="FSDD", data="fsdd/recordings", classes="_", options=["--test", "0.1"], metric="accuracy", at_least=0.97),
+    dict(name="FSDD-speaker", data="fsdd/recordings", classes="_", held="theo", metric="accuracy", at_least=0.85,
+         options=["--test", "FOLDER/held"]),
+    dict(name="FSDD-wake", data="fsdd/recordings", classes="_", metric="misses", at_most=0.05,
+         options=["--wake", "7", "--test", "0.1"]),
+    dict(name="voice", data="fsdd/recordings", noise="noise", metric="auc", at_least=0.95,
+         options=["--epochs", "12", "--test", "FOLDER/test"]),
     dict(name="EWT", data="ud_english_ewt_tsv/train.tsv", metric="accuracy", at_least=0.925,
          options=["--task", "tag", "--test", "DATA/ud_english_ewt_tsv/dev.tsv"]),
     dict(name="EWT-crf", data="ud_english_ewt_tsv/train.tsv", metric="accuracy", at_least=0.925,
@@ -136,9 +142,18 @@ def find_data(row, given, folder):
         if done.returncode:
             raise Missing(f"digits: {done.stderr.strip().splitlines()[-1]}")
         return os.path.join(folder, "train.jsonl"), None
+    if "noise" in row:
+        make = [given.python, os.path.join(HERE, "make_noisy_speech.py"), path, os.path.join(given.data, row["noise"]), folder]
+        done = subprocess.run(make, capture_output=True, text=True)
+        if done.returncode:
+            raise Missing(f"{row['name']}: {done.stderr.strip().splitlines()[-1]}")
+        print(f"{row['name']}: the energy of a frame has an AUC of {done.stdout.strip()}", file=sys.stderr)
+        return os.path.join(folder, "train"), None
     if "classes" in row:                 # a folder for each class, the name of a file before this text
         for name in os.listdir(path):
-            target = os.path.join(folder, "classes", name.split(row["classes"])[0])
+            kind, rest = name.split(row["classes"], 1)
+            held = row.get("held", "/") in rest          # sounds of this speaker are only in the test
+            target = os.path.join(folder, "held" if held else "classes", kind)
             os.makedirs(target, exist_ok=True)
             shutil.copy(os.path.join(path, name), target)
         return os.path.join(folder, "classes"), None

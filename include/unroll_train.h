@@ -213,7 +213,8 @@ typedef struct unroll_task_defaults {
     int groups;           /* 1: of whole series, as in unroll_held_out */
     int patience;         /* epochs without a better validation after which training ends; 0: unlimited */
     char note[200];       /* a sentence about a decision that the user may want to change; "" */
-    char unused[64]; /* fields of unroll_trainer_config without effect on this task, each followed by a blank; "" */
+    char unused[64];     /* fields of unroll_trainer_config without effect on this task, each followed by a blank; "" */
+    const char *augment; /* of training examples, as in unroll_trainer_config; "": none */
 } unroll_task_defaults;
 
 UNROLL_DEFAULT(unroll_task_defaults)

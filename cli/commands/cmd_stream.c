@@ -16,6 +16,7 @@
 #include "cli/sound/sound_steps.h"
 #include "cli/run/stepper.h"
 #include "cli/options/symbols.h"
+#include "cli/show/wake_word.h"
 
 struct streamer {
     const struct settings *settings;
@@ -25,7 +26,8 @@ struct streamer {
     struct stepper stepper;
     struct symbols symbols;
     struct sound_steps sound; /* of a model that reads sounds */
-    int width;                /* of the outputs */
+    struct wake_word wake;
+    int width; /* of the outputs */
     float *frame, *numbers, *outputs;
     bool raw;       /* outputs as floats, not as lines */
     bool predicted; /* text: the outputs are probabilities of the next token */
@@ -63,8 +65,10 @@ static unroll_status flush_answer(void)
     return stopped ? UNROLL_OK : UNROLL_RESOURCE; /* main prints the error */
 }
 
-static unroll_status write_outputs(const struct streamer *s)
+static unroll_status write_outputs(struct streamer *s)
 {
+    if (*s->wake.name && !s->raw)
+        return wake_word_step(&s->wake, s->outputs) ? flush_answer() : UNROLL_OK;
     if (s->raw)
         fwrite(s->outputs, sizeof *s->outputs, (size_t)s->width, stdout);
     for (int i = 0; i < s->width && !s->raw; i++)
@@ -283,6 +287,7 @@ static unroll_status open_stream(struct streamer *s)
 {
     TRY(symbols_open(s->model, &s->symbols));
     sound_steps_find(s->model, &s->sound);
+    wake_word_find(s->model, &s->wake);
     TRY(stepper_open(&s->stepper, s->model, s->settings));
     s->network.size = sizeof s->network;
     unroll_model_network(s->model, &s->network);

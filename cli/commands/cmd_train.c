@@ -96,6 +96,8 @@ static unroll_status derive_training(struct training *t, const unroll_task_defau
         TRY(settings_derive(s, OPTION_BPTT, of_task->bptt ? "%d" : "full", of_task->bptt));
     if (!is_given(s, OPTION_SCHEDULE))
         TRY(settings_derive(s, OPTION_SCHEDULE, "%s", of_task->schedule));
+    if (!is_given(s, OPTION_AUGMENT) && *of_task->augment)
+        TRY(settings_derive(s, OPTION_AUGMENT, "%s", of_task->augment));
     if (t->limit == OPTION_EPOCHS && !is_given(s, OPTION_EPOCHS))
         TRY(settings_derive(s, OPTION_EPOCHS, "%.15g", of_task->epochs));
     return derive_rates(s, of_task->learning_rate);

@@ -36,6 +36,8 @@ OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = t
        .main = IN(TRAIN),
        .doc = "column to learn, or columns to forecast (A,B or all); export to verilog: the family of chips: generic, "
               "ice40, ecp5, gowin, xilinx")
+OPTION(WAKE, "wake", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN),
+       .doc = "classify sounds: the class that is a wake word; reports misses at 0.5 false accepts an hour")
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
        .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(INSPECT), .doc = "how DATA is read")
 OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars words blanks sets", .fallback = "auto",
@@ -193,20 +195,25 @@ OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INF
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN) | IN(DEMO), .main = IN(TRAIN),
        .doc = "training time instead of --epochs, such as 60s, 5m or 2h; includes the earlier runs of --resume")
-OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X",
-       .derived = "0.1, groups:0.2 to regress by --group, or 0 for few sequences", RANGE(0, 1e12), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
-       .doc =
-           "validation data, as a file, a share or a number of steps or examples; up to 0.5: that share of the data, "
-           "its end for a text or a series, else drawn at random; a whole number: that many of its last steps or "
-           "examples; groups:X: that share or number of whole series, one of each --group; 0: none")
+OPTION(
+    VALIDATION, "val", NUMBER_OR_PATH, .argument = "X",
+    .derived = "0.1, groups:0.2 to regress by --group, or 0 for few sequences", RANGE(0, 1e12), .scope = FREE,
+    .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
+    .doc =
+        "validation data, as a file, a share or a number of steps or examples; up to 0.5: that share of the data, "
+        "its end for a text or a series, else drawn at random; a whole number: that many of its last steps or "
+        "examples, or of examples sorted by class that many over all classes; groups:X: that share or number of whole series, one of each --group; 0: none")
 OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
        .doc = "test data, given like --val, for one measurement at the end; the best weights are measured")
-OPTION(AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .commands = IN(TRAIN),
-       .doc =
-           "random changes of training examples, new in each epoch, such as noise=0.1,shift=4,mask=8; noise: standard "
-           "deviation; shift: steps by which a sequence is moved; mask: consecutive steps that are removed")
+OPTION(
+    AUGMENT, "augment", TEXT, .argument = "CHANGES", .derived = "by the data", .group = "Training",
+    .commands = IN(TRAIN),
+    .doc =
+        "random changes of training examples, new in each epoch, such as noise=0.1,shift=4,mask=8; noise: standard "
+        "deviation; shift: steps by which a sequence is moved; mask: consecutive steps that are removed; for the bands "
+        "of sounds also stretch: share of the length; warp: share of the frequency; bands: bands that are masked; "
+        "level and tilt of the spectrum; floor: noise, in deviations below the loudest step; none")
 OPTION(DIVIDE_BY, "divide-by", TEXT, .argument = "HOW", .fallback = "even", .group = "Training", .commands = IN(TRAIN),
        .doc =
            "division of the sequences among ranks; even; length: a similar number of steps each; stratified: a similar "

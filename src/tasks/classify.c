@@ -1,14 +1,17 @@
 /* The task classify: one of several labels for each sequence, or any number of them. Sequences are texts, series, or
- * images read row by row. The network reads the whole sequence, and a pool reduces its steps to one prediction. */
+ * images read row by row. The network reads the whole sequence, and a pool reduces its steps to one prediction. With a
+ * wake word (wake.h) it has a prediction at each step. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "tasks/schema.h"
 #include "tasks/scores.h"
 #include "tasks/examples/sequence_part.h"
 #include "tasks/task_table.h"
+#include "tasks/wake.h"
 
 struct classify_part {
     struct sequence_part base;
@@ -30,13 +33,14 @@ static bool is_label(const unroll_dataset *data, const struct column *column)
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    return target_find(data, "classify", target_keys, "a label for each sequence", options, is_label, target);
+    return target_find(data, "classify", wake_keys, "a label for each sequence", options, is_label, target);
 }
 
-enum { ONE, SEVERAL };
+enum { ONE, SEVERAL, WAKE };
 static const struct accepts classify_accepts[] = {
     [ONE] = {.losses = "xent ", .pool = "mean+max", .backward = true, .unused = "stateful "},
     [SEVERAL] = {.losses = "bce ", .pool = "mean+max", .backward = true, .unused = "stateful "},
+    [WAKE] = {.losses = "xent ", .backward = true, .unused = "stateful "},
     {0}};
 static const struct accepts_column classify_columns[] = {{.option = "target",
                                                           .kinds = SEQUENCE_CATEGORY | SEQUENCE_SET | STEP_CATEGORY,
@@ -47,7 +51,7 @@ static const struct accepts_column classify_columns[] = {{.option = "target",
 static int classify_row(const unroll_dataset *data, const json_t *schema)
 {
     (void)data;
-    return json_is_true(json_object_get(schema, "several")) ? SEVERAL : ONE;
+    return wake_is_in(schema) ? WAKE : json_is_true(json_object_get(schema, "several")) ? SEVERAL : ONE;
 }
 
 static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
@@ -91,15 +95,30 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
                                       unroll_task_defaults *defaults)
 {
     static const unroll_model_config standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = 1};
+    static const unroll_model_config listener = {.cell = "gru", .layers = 2, .hidden = 64};
     const struct column *target;
+    char wake[COLUMN_NAME];
     TRY(find_target(data, options, &target));
     if (target->vocabulary_size < 2)
         return fail(UNROLL_DATA, "column '%s' has only the label '%s'; fix: give data of at least two", target->name,
                     target->vocabulary_size ? target->vocabulary[0] : "");
-    TRY(sequence_network(data, target, NULL, &standard, spec));
-    TRY(accepts_spec(&task_classify, &classify_accepts[target->type == COLUMN_SET ? SEVERAL : ONE], spec));
-    spec->output = target->vocabulary_size;
+    TRY(wake_read(options, wake));
+    if (*wake)
+        TRY(wake_check(data, target, wake));
+    TRY(sequence_network(data, target, NULL, *wake ? &listener : &standard, spec));
+    TRY(accepts_spec(&task_classify,
+                     &classify_accepts[*wake                        ? WAKE
+                                       : target->type == COLUMN_SET ? SEVERAL
+                                                                    : ONE],
+                     spec));
+    spec->output = *wake ? WAKE_OUTPUTS : target->vocabulary_size;
     sequence_defaults(data, 0, defaults);
+    if (sequence_is_heard(data, "mfcc"))
+        defaults->augment = *wake ? augment_of_steps : augment_of_bands;
+    if (*wake) {
+        defaults->patience = 0; /* the word is rare: misses improve in steps */
+        return UNROLL_OK;
+    }
     return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
 }
 
@@ -109,10 +128,14 @@ static unroll_status classify_fit(const struct task_request *request, json_t **s
 {
     const struct column *target;
     struct members members;
+    char wake[COLUMN_NAME];
     TRY(find_target(request->data, request->options, &target));
+    TRY(wake_read(request->options, wake));
     TRY(members_find(request, PART_TRAINING, target, &members));
     unroll_status status = sequence_schema(&members, target, NULL, schema);
     members_end(&members);
+    if (status == UNROLL_OK && *wake)
+        return wake_fit(request->data, wake, *schema);
     if (status == UNROLL_OK)
         json_object_set_new(*schema, "several", json_boolean(target->type == COLUMN_SET));
     return status;
@@ -221,8 +244,16 @@ static unroll_status open_classify_part(const struct task_request *request, enum
     return UNROLL_OK;
 }
 
+static bool wakes(const struct part *part) { return wake_is_in(((const struct sequence_part *)part)->schema); }
+
 static unroll_status classify_open(const struct task_request *request, enum part_of which, struct part **part)
 {
+    json_t *schema;
+    TRY(schema_task(request->model, &schema));
+    const bool is_wake = wake_is_in(schema);
+    json_decref(schema);
+    if (is_wake)
+        return wake_open(request, which, part);
     return sequence_open(request, which, sizeof(struct classify_part), open_classify_part, end_classify_part, part);
 }
 
@@ -247,6 +278,10 @@ static void observe_several(struct classify_part *p, const float *z, const float
 static void classify_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct classify_part *p = (struct classify_part *)part;
+    if (wakes(part)) {
+        wake_observe(part, number, batch, results);
+        return;
+    }
     const struct batch_place place = sequence_place(&p->base, 0, number);
     if (number == 0) {
         confusion_clear(&p->confusion);
@@ -269,6 +304,10 @@ static void classify_observe(struct part *part, int64_t number, const struct tas
 static void classify_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
 {
     const struct classify_part *p = (const struct classify_part *)part;
+    if (wakes(part)) {
+        wake_score(part, loss, observed, e);
+        return;
+    }
     const struct confusion *c = &p->confusion;
     const double none = (double)NAN, exact = c->count ? (double)p->exact / (double)c->count : none;
     const double macro = observed ? confusion_macro_f1(c) : none;
@@ -290,10 +329,15 @@ static void classify_score(const struct part *part, double loss, bool observed, 
     memcpy(e->metric, p->several ? of_several : of_one, (size_t)e->metrics * sizeof *e->metric);
 }
 
+static unroll_status classify_learn(const struct part *part, json_t *schema)
+{
+    return wakes(part) ? wake_learn(part, schema) : UNROLL_OK;
+}
+
 static json_t *classify_details(const struct part *part)
 {
     const struct classify_part *p = (const struct classify_part *)part;
-    return confusion_to_json(&p->confusion, p->base.label);
+    return wakes(part) ? NULL : confusion_to_json(&p->confusion, p->base.label);
 }
 
 /* ---- predictions ---- */
@@ -325,6 +369,8 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
                                      const float *results, answer_taker *take, void *arg)
 {
     const struct classify_part *p = (const struct classify_part *)part;
+    if (wakes(part))
+        return wake_answer(part, number, batch, results, take, arg);
     const struct batch_place place = sequence_place(&p->base, 0, number);
     double *probability;
     unroll_status status = UNROLL_OK;
@@ -362,7 +408,7 @@ static void classify_line(const json_t *answer, FILE *file)
 const struct task task_classify = {.name = "classify",
                                    .about = "a label, or several, for each sequence",
                                    .keeps = true,
-                                   .keys = target_keys,
+                                   .keys = wake_keys,
                                    .augments = true,
                                    .divides = true,
                                    .item = sequence_item,
@@ -376,6 +422,7 @@ const struct task task_classify = {.name = "classify",
                                    .open = classify_open,
                                    .observe = classify_observe,
                                    .score = classify_score,
+                                   .learn = classify_learn,
                                    .details = classify_details,
                                    .answer = classify_answer,
                                    .line = classify_line};

@@ -74,7 +74,8 @@ void unroll_task_defaults_begin(unroll_task_defaults *config, size_t size)
                                            .learning_rate = 2e-3,
                                            .warmup = 100,
                                            .validation = 0.1,
-                                           .schedule = "cosine"};
+                                           .schedule = "cosine",
+                                           .augment = ""};
     sized_begin(&standard, sizeof standard, config, size);
 }
 

@@ -113,6 +113,39 @@ holds "too many filters" says "filters are empty"
 "$unroll" inspect fast.wav --sample-rate 8000 --features mfcc:5 >out 2>message
 holds "another rate: $(cat out)" grep -q 'width 5' out
 
+# A wake word: heard where it ends in a stream of other sounds, once each time
+"$unroll" train tones --wake up --val 0.2 --test 12 --epochs 40 --threads 1 --json --quiet --out waking >scores 2>message
+holds "training a wake word: $(cat message)" test $? = 0
+holds "misses, false accepts and how long was listened: $(cat scores)" python3 -c '
+import json
+test = json.load(open("scores"))["test"]
+assert test["misses"] < .4 and test["floor"] == 1 and test["examples"] == 12, test
+assert abs(test["hours"] - 6 * .3 / 3600) < 1e-5 and test["false_accepts"] * test["hours"] < 3, test'
+"$unroll" eval waking tones >out 2>message
+holds "little to listen to: $(cat message)" grep -q "note: 0.003 hours of other sounds are less than one: up to 1200 " message
+python3 - <<'END'
+import wave
+order = ["down/0", "down/9", "up/3", "down/4", "down/11", "down/6", "down/20", "up/12", "down/8"]
+with wave.open("talk.wav", "wb") as file:
+    file.setparams((1, 2, 8000, 0, "NONE", ""))
+    for name in order:
+        file.writeframes(wave.open(f"tones/{name}.wav").readframes(2400))
+END
+"$unroll" stream waking <talk.wav >heard 2>message
+holds "two words: $(cat heard message)" python3 -c '
+heard = [line.strip().split(",") for line in open("heard")]
+assert [word for _, word, _ in heard] == ["up", "up"], heard
+assert .6 < float(heard[0][0]) < 1.2 and 2.1 < float(heard[1][0]) < 2.7, heard'
+"$unroll" stream waking --write f32 <talk.wav >values
+holds "or the probabilities of each step" test "$(wc -c <values)" = $((8 * 270))
+"$unroll" predict waking tones/up/7.wav >out 2>message
+holds "a lone word: $(cat out)" grep -q "^up,0" out
+"$unroll" train tones --wake left --out never >message 2>&1
+holds "no such class: $(cat message)" says "no class is named 'left'"
+printf 'text,label\na,up\nb,down\n' >words.csv
+"$unroll" train words.csv --task classify --wake up --out never >message 2>&1
+holds "no sounds: $(cat message)" says "'words.csv' has no sounds"
+
 # Labels of frames: tones in noise, whose times are in files as Audacity writes them
 python3 - <<'END'
 import math, os, random, struct, wave

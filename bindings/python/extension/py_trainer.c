@@ -44,6 +44,7 @@ static const struct field config_fields[] = {
     {"optimizer", FIELD_TEXT, offsetof(unroll_trainer_config, rates.optimizer), NULL},
     C(schedule, FIELD_TEXT),
     C(divide_by, FIELD_TEXT),
+    C(augment, FIELD_TEXT),
     C(sync, FIELD_TEXT),
     C(compress, FIELD_TEXT),
     C(arrivals, FIELD_TEXT),
@@ -478,7 +479,7 @@ PyObject *task_defaults(PyObject *module, PyObject *args, PyObject *keywords)
 #define D(member, kind) FIELD(unroll_task_defaults, member, kind)
         D(batch, FIELD_INT),    D(bptt, FIELD_INT),      D(epochs, FIELD_DOUBLE),     D(learning_rate, FIELD_DOUBLE),
         D(warmup, FIELD_LONG),  D(schedule, FIELD_TEXT), D(validation, FIELD_DOUBLE), D(groups, FIELD_INT),
-        D(patience, FIELD_INT), {NULL, 0, 0, NULL},
+        D(patience, FIELD_INT), D(augment, FIELD_TEXT),  {NULL, 0, 0, NULL},
 #undef D
     };
     unroll_task_defaults defaults = unroll_task_defaults_default();

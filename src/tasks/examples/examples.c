@@ -16,7 +16,8 @@ enum { DRAW_STREAM = 0x64726177, BATCH_STREAM = 0x62617463, ITEM_STREAM = 0x6974
 
 /* ---- which sequences ---- */
 
-/* Sizes of the parts. Parts given as counts are taken from the end of the file. */
+/* Sizes of the parts. Parts given as counts are taken from the end of the file, except from a file sorted by class,
+ * whose end has one class only: there they are drawn as fractions are. */
 struct part_sizes {
     size_t all, drawn_from, validation, test; /* drawn_from: the first ones of all */
     bool draws_validation, draws_test;
@@ -89,24 +90,48 @@ static unroll_status draw_members(const struct task_request *request, enum part_
     return status;
 }
 
-/* Returns the number of items for a fraction, at least one. */
+/* Returns the number of items to draw: a count, or for a fraction at least one. */
 static size_t share_of(const unroll_held_out *part, size_t count)
 {
     const size_t wanted = (size_t)(part->share * (double)count + 0.5);
-    return part->share > 0 && wanted == 0 ? 1 : wanted;
+    return part->count > 0 ? (size_t)part->count : part->share > 0 && wanted == 0 ? 1 : wanted;
+}
+
+/* True for two or more classes, each in one run of sequences, such as folders of classes. */
+static unroll_status find_sorted(const unroll_dataset *data, const struct column *classes, bool *sorted)
+{
+    size_t runs = 0, kinds = 0;
+    uint8_t *seen;
+    *sorted = false;
+    if (classes == NULL)
+        return UNROLL_OK;
+    TRY(ALLOCATE(seen, (size_t)classes->vocabulary_size + 1, "for %d classes", classes->vocabulary_size));
+    for (size_t s = 0, last = 0; s < data->sequences; s++) {
+        const size_t class = class_of(data, classes, s);
+        runs += s == 0 || class != last;
+        kinds += !seen[class];
+        seen[class] = 1;
+        last = class;
+    }
+    release(seen);
+    *sorted = kinds > 1 && runs == kinds;
+    return UNROLL_OK;
 }
 
 /* Computes the sizes of the parts from counts and fractions. */
-static unroll_status divide(const struct task_request *request, struct part_sizes *division)
+static unroll_status divide(const struct task_request *request, const struct column *classes, struct part_sizes *division)
 {
     const unroll_held_out *validation = &request->validation, *test = &request->test;
     const size_t all = request->data->sequences;
-    const size_t last = test->data ? 0 : (size_t)test->count, before = validation->data ? 0 : (size_t)validation->count;
+    bool sorted;
+    TRY(find_sorted(request->data, classes, &sorted));
+    const size_t last = test->data || sorted ? 0 : (size_t)test->count,
+                 before = validation->data || sorted ? 0 : (size_t)validation->count;
     *division = (struct part_sizes){.all = all,
-                                    .validation = before,
-                                    .test = last,
-                                    .draws_validation = !validation->data && !before && validation->share > 0,
-                                    .draws_test = !test->data && !last && test->share > 0};
+                                  .validation = before,
+                                  .test = last,
+                                  .draws_validation = !validation->data && !before && is_held_out(validation),
+                                  .draws_test = !test->data && !last && is_held_out(test)};
     if (all > UINT32_MAX)
         return fail(UNROLL_UNSUPPORTED, "%zu sequences are more than %" PRIu32 "; fix: divide the data", all,
                     UINT32_MAX);
@@ -162,7 +187,7 @@ unroll_status members_find(const struct task_request *request, enum part_of whic
     members->count = members->data->sequences;
     if (other)
         return UNROLL_OK;
-    TRY(divide(request, &division));
+    TRY(divide(request, classes, &division));
     if (is_range(&division, which, members))
         return UNROLL_OK;
     TRY(ALLOCATE(members->sequence, members->count, "for %zu sequences", members->count));

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/philox.h"
 #include "data/builder/table_cell.h"
 #include "model/model.h"
 #include "tasks/answer_text.h"
@@ -47,7 +48,6 @@ struct target_options {
      .offset = offsetof(struct target_options, target),                                                                \
      .about = "target column"}
 
-const struct key target_keys[] = {TARGET_KEY, {0}};
 const struct key window_keys[] = {
     TARGET_KEY,
     {.name = "window",
@@ -132,6 +132,13 @@ const char *sequence_item(const unroll_dataset *data)
 {
     const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
     return text == NULL ? "steps" : text->kind == CUT_CHARACTERS ? "char" : "words";
+}
+
+bool sequence_is_heard(const unroll_dataset *data, const char *kind)
+{
+    char features[KEY_VALUE_SIZE];
+    return strcmp(data->reader, "audio") == 0 && key_value_find(data->options, "features", features) &&
+           strncmp(features, kind, strlen(kind)) == 0;
 }
 
 /* Small data sets get small batches and many epochs, because training needs updates, and no validation part. */
@@ -252,7 +259,10 @@ static struct sequence_row row_of(const struct sequence_part *p, size_t item)
         context = from - begin < (size_t)p->windows.context ? from - begin : (size_t)p->windows.context;
     }
     const size_t length = to - from + context;
-    return (struct sequence_row){s, from - context - begin, length > INT32_MAX ? INT32_MAX : (int)length, (int)context};
+    return (struct sequence_row){.sequence = s,
+                                 .first = from - context - begin,
+                                 .length = length > INT32_MAX ? INT32_MAX : (int)length,
+                                 .context = (int)context};
 }
 
 /* Returns the values by which the items [items] of a part are divided: their labels, or a column; NULL: by length. */
@@ -304,7 +314,7 @@ static unroll_status open_items(const struct task_request *request, enum part_of
     TRY(ALLOCATE(lengths, items, "for the lengths of %zu sequences", items));
     for (size_t i = 0; i < items; i++) {
         lengths[i] = row_of(p, i).length;
-        lengths[i] = lengths[i] < 1 ? 1 : lengths[i];
+        lengths[i] = (lengths[i] < 1 ? 1 : lengths[i]) + (p->leaders ? p->lead : 0);
         p->part.items += (size_t)lengths[i];
     }
     struct task_request whole = *request;
@@ -331,7 +341,10 @@ static int shape_of(const struct part *part, int64_t epoch, int64_t number)
 static unroll_status check_outputs(const struct sequence_part *p, const unroll_model *model)
 {
     const json_t *means = json_object_get(p->schema, "mean");
-    const int wanted = p->classes ? p->classes + p->blanks : (int)json_array_size(means),
+    const bool wakes = json_object_get(p->schema, "wake") != NULL; /* the word or none */
+    const int wanted = wakes        ? 2
+                       : p->classes ? p->classes + p->blanks
+                                    : (int)json_array_size(means),
               has = unroll_model_outputs(model);
     if (has == wanted * model->loss.results)
         return UNROLL_OK;
@@ -349,6 +362,20 @@ static bool have_clock(const unroll_dataset *data)
         if (fmod(times[i], 86400) != 0) /* also if NaN, which does not matter */
             return true;
     return false;
+}
+
+/* Lists the sequences whose ends precede others. */
+static unroll_status find_leaders(struct sequence_part *p)
+{
+    if (p->lead == 0 || p->target == NULL)
+        return UNROLL_OK;
+    TRY(ALLOCATE(p->leader, p->members.count, "for %zu sequences", p->members.count));
+    for (size_t i = 0; i < p->members.count; i++) {
+        const int32_t label = category_of(p->members.data, p->target, member_at(&p->members, i));
+        if (label >= 0 && label != p->not_lead)
+            p->leader[p->leaders++] = (uint32_t)member_at(&p->members, i);
+    }
+    return UNROLL_OK;
 }
 
 unroll_status sequence_part_open(const struct task_request *request, enum part_of which, unsigned kinds,
@@ -372,8 +399,11 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     TRY(find_target(p, kinds, which));
     TRY(features_from_json(json_object_get(p->schema, "inputs"), p->members.data, &p->features));
     TRY(features_check(&p->features, request->model));
+    if (which == PART_TRAINING && sequence_is_heard(request->data, "mfcc"))
+        TRY(augment_cepstra(&p->features, &p->augment));
     p->clock = part_is_all(which) && have_clock(p->members.data);
     p->part.examples = p->target ? p->members.count : 0;
+    TRY(find_leaders(p));
     return open_items(request, which, p);
 }
 
@@ -401,6 +431,7 @@ void sequence_part_end(struct sequence_part *p)
     batches_end(&p->batches);
     members_end(&p->members);
     release(p->piece);
+    release(p->leader);
     release(p->label);
     json_decref(p->schema);
 }
@@ -470,39 +501,68 @@ void sequence_line_keys(const json_t *answer, size_t i, FILE *file)
         fprintf(file, "%s\t", json_is_string(time) ? json_string_value(time) : "");
 }
 
+/* Draws what precedes a row: in training another sequence in each epoch. */
+static void draw_lead(const struct sequence_part *p, const struct batch_place *place, int64_t item,
+                      struct sequence_row *at)
+{
+    enum { LEAD_STREAM = 0x6c656164 }; /* "lead" */
+    const int64_t epoch = p->batches.shuffled ? place->epoch : 0;
+    struct rng rng = rng_at(p->batches.seed ^ (uint64_t)item << 20, LEAD_STREAM + ((uint64_t)epoch << 32), 0);
+    at->leader = p->leader[rng_below(&rng, p->leaders)];
+    const size_t steps = steps_of(p->members.data, at->leader), most = (size_t)p->lead;
+    at->lead = (int)rng_below(&rng, (steps < most ? steps : most) + 1);
+}
+
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found)
 {
     const int64_t item = batches_item(&p->batches, place, row);
     if (item < 0)
         return false;
     *found = row_of(p, (size_t)item);
-    found->length = found->length > place->steps ? place->steps : found->length;
+    if (p->leaders)
+        draw_lead(p, place, item, found);
+    found->length = found->length > place->steps - found->lead ? place->steps - found->lead : found->length;
     return true;
+}
+
+/* Fills a row of at least one step. Returns its steps in the batch, which augmentation may change. */
+static int fill_row(const struct sequence_part *p, int64_t epoch, const struct sequence_row *at, int row,
+                    const struct shape *shape, const struct task_batch *batch)
+{
+    const unroll_dataset *data = p->members.data;
+    const size_t step = data->begin[at->sequence] + at->first, before = (size_t)at->lead * (size_t)shape->rows;
+    struct task_batch own = *batch; /* from the row's own steps on */
+    int length = at->length;
+    if (at->lead)
+        features_fill(&p->features, data, at->leader, steps_of(data, at->leader) - (size_t)at->lead, at->lead, row,
+                      shape->rows, &own);
+    own.inputs = own.inputs ? own.inputs + before * (size_t)p->features.numbers : NULL;
+    own.tokens = own.tokens ? own.tokens + before * (size_t)p->features.tokens : NULL;
+    features_fill(&p->features, data, at->sequence, at->first, length, row, shape->rows, &own);
+    if (p->batches.shuffled)
+        length = augment_row(&p->augment, &p->features, epoch, step, length, row,
+                             &(struct shape){shape->steps - at->lead, shape->rows}, &own);
+    if (p->batches.shuffled)
+        features_forget(&p->features, p->batches.seed, epoch, step, length, row, shape->rows, &own);
+    return at->lead + length;
 }
 
 /* See sequence_part.h. Rows without an item are left empty. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct batch_place place = sequence_place(p, epoch, number);
-    const int rows = place.rows;
+    const struct shape shape = {place.steps, place.rows};
     batch->begins = true;
     batch->items = 0;
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < place.rows; row++) {
         struct sequence_row at;
         const bool is_there = sequence_row(p, &place, row, &at);
+        int length = is_there;
+        if (!is_there || at.length == 0)
+            features_fill_missing(&p->features, row, place.rows, batch);
+        else
+            batch->items += length = fill_row(p, epoch, &at, row, &shape, batch);
         if (batch->lengths)
-            batch->lengths[row] = !is_there ? 0 : at.length ? at.length : 1;
-        if (!is_there || at.length == 0) {
-            features_fill_missing(&p->features, row, rows, batch);
-            continue;
-        }
-        features_fill(&p->features, p->members.data, at.sequence, at.first, at.length, row, rows, batch);
-        if (p->batches.shuffled)
-            augment_row(&p->augment, &p->features, epoch, p->members.data->begin[at.sequence] + at.first, at.length,
-                        row, rows, batch);
-        if (p->batches.shuffled)
-            features_forget(&p->features, p->batches.seed, epoch, p->members.data->begin[at.sequence] + at.first,
-                            at.length, row, rows, batch);
-        batch->items += at.length;
+            batch->lengths[row] = length;
     }
 }

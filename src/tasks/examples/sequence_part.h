@@ -9,8 +9,7 @@
 /* True if the column may be the target. */
 typedef bool is_target(const unroll_dataset *, const struct column *);
 
-extern const struct key target_keys[]; /* options of these tasks */
-extern const struct key window_keys[]; /* and of those whose items are windows of series */
+extern const struct key window_keys[]; /* options of tasks whose items are windows of series */
 
 /* Finds the target: the one named in the options, which must be suitable; otherwise the only one, one with a usual name
  * ("label", "target", ..), or the last. `what` is for messages: "a label for each sequence". */
@@ -34,6 +33,9 @@ unroll_status sequence_network(const unroll_dataset *data, const struct column *
 
 /* Returns "characters" or "words" for texts, otherwise "steps". */
 const char *sequence_item(const unroll_dataset *data);
+
+/* True for sounds with features of this kind, "log-mel" or "mfcc". */
+bool sequence_is_heard(const unroll_dataset *data, const char *kind);
 
 /* Sets the defaults of a training by the size of the data: sequences, or windows of `window` steps of series; 0:
  * sequences. */
@@ -63,8 +65,12 @@ struct sequence_part {
     const struct column *target; /* NULL: data to predict without a target */
     const char **label;          /* [classes], in schema; for categories and sets */
     int classes;
-    int blanks; /* outputs in addition to the classes: 1 of a transcript */
-    bool clock; /* the times of steps have hours, not only days */
+    int blanks;       /* outputs in addition to the classes: 1 of a transcript */
+    bool clock;       /* the times of steps have hours, not only days */
+    int lead;         /* most steps of the end of another sequence that precede each row; 0: none */
+    int32_t not_lead; /* a class whose sequences do not lead */
+    uint32_t *leader; /* [leaders] the sequences that do */
+    size_t leaders;
     struct windows windows;
     size_t *piece; /* [members + 1] first item of each member */
 };
@@ -73,6 +79,8 @@ struct sequence_part {
 struct sequence_row {
     size_t sequence, first; /* first: first step of the row within the sequence */
     int length, context;    /* in steps; context: those not counted */
+    int lead;               /* steps in the batch before the row, the last ones of the sequence `leader` */
+    size_t leader;
 };
 
 /* Implements a task's `open` for a struct of `bytes` bytes that begins with a sequence_part. `open` sets it up with

@@ -263,6 +263,7 @@ class Trainer:
         *,
         task: Optional[str] = None,
         divide_by: Optional[str] = None,
+        augment: Optional[str] = None,
         workers: int = 0,
         sync: Optional[str] = None,
         compress: Optional[str] = None,

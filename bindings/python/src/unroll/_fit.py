@@ -22,8 +22,8 @@ _OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkp
                         "exact".split())  # fmt: skip
 _OF_FIT = ("task_options", "epochs", "steps", "patience", "validation", "test", "seed", "on_epoch", "group", "time", "columns")
 #: The other keywords of `Trainer`, and the hyperparameters of the optimizers.
-_OF_TRAINER = frozenset("divide_by workers sync compress arrivals replay split_batch split_layer split_hidden split_time sum "
-                        "timeout class_weights batch batch_tokens accumulate label_smoothing balanced_classes prefetch bptt "
+_OF_TRAINER = frozenset("divide_by augment workers sync compress arrivals replay split_batch split_layer split_hidden split_time "
+                        "sum timeout class_weights batch batch_tokens accumulate label_smoothing balanced_classes prefetch bptt "
                         "stateful optimizer schedule warmup total_steps log_interval new_hyperparameters learning_rate clip "
                         "beta1 beta2 epsilon decay momentum".split())  # fmt: skip
 
@@ -91,7 +91,7 @@ def fit(
         options.setdefault("learning_rate", standard["learning_rate"])
     if isinstance(options.get("class_weights"), Mapping):
         options["class_weights"] = _class_weights(model, options["class_weights"])
-    for name in ("batch", "bptt", "warmup", "schedule"):
+    for name in ("batch", "bptt", "warmup", "schedule", "augment"):
         options.setdefault(name, standard[name])
     trainer = Trainer(model, dataset, task=standard["task"], task_options=task_options, validation=held[0],
                       test=held[1], seed=seed, **options)  # fmt: skip
