@@ -102,7 +102,7 @@ bool wake_is_in(const json_t *schema) { return json_is_object(json_object_get(sc
 
 /* Sets the targets of a row: of the word its end, where it is known. */
 static void fill_wake_row(const struct wake_part *p, const struct sequence_row *at, int rows, int row,
-                     struct task_batch *batch)
+                          struct task_batch *batch)
 {
     const int32_t label = category_of(p->base.members.data, p->base.target, at->sequence);
     const int length = batch->lengths ? batch->lengths[row] - at->lead : at->length;

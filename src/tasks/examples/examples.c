@@ -119,7 +119,8 @@ static unroll_status find_sorted(const unroll_dataset *data, const struct column
 }
 
 /* Computes the sizes of the parts from counts and fractions. */
-static unroll_status divide(const struct task_request *request, const struct column *classes, struct part_sizes *division)
+static unroll_status divide(const struct task_request *request, const struct column *classes,
+                            struct part_sizes *division)
 {
     const unroll_held_out *validation = &request->validation, *test = &request->test;
     const size_t all = request->data->sequences;
@@ -128,10 +129,10 @@ static unroll_status divide(const struct task_request *request, const struct col
     const size_t last = test->data || sorted ? 0 : (size_t)test->count,
                  before = validation->data || sorted ? 0 : (size_t)validation->count;
     *division = (struct part_sizes){.all = all,
-                                  .validation = before,
-                                  .test = last,
-                                  .draws_validation = !validation->data && !before && is_held_out(validation),
-                                  .draws_test = !test->data && !last && is_held_out(test)};
+                                    .validation = before,
+                                    .test = last,
+                                    .draws_validation = !validation->data && !before && is_held_out(validation),
+                                    .draws_test = !test->data && !last && is_held_out(test)};
     if (all > UINT32_MAX)
         return fail(UNROLL_UNSUPPORTED, "%zu sequences are more than %" PRIu32 "; fix: divide the data", all,
                     UINT32_MAX);
