@@ -575,7 +575,9 @@ int main(void)
         const struct cpu_isa *isa = cpu_isa_find((enum isa)i, DTYPE_F32);
         if (!isa)
             continue;
-        for (int loss = 0; loss_at(loss); loss++) check_loss_keeps_nan(loss_at(loss)->name, isa);
+        for (int loss = 0; loss_at(loss); loss++)
+            if (!loss_at(loss)->of_sequences) /* these have an operation of their own */
+                check_loss_keeps_nan(loss_at(loss)->name, isa);
     }
     check_optimizers();
     return check_finish("test_kernels_training");
