@@ -372,9 +372,6 @@ int main(int count, char **words)
     check_products("rnn", 1, 0, 0, DTYPE_F64);
     check_exact("gru", 1, DTYPE_F32);
     check_along_time();
-    loss = "esr";
-    check_products("gru", 1, 0, 0, DTYPE_F64);
-    check_exact("lstm", 0, DTYPE_F32);
     loss = "xent";
     check_update();
     check_bf16x3("lstm", 0);
