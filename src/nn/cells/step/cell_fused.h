@@ -221,10 +221,19 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         v_store_units(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit), v.next.name, n);
 #endif
 
-#if !defined CELL_LIKE || FUSED_TILES_ALONE
+#if FUSED_TILES_ALONE
 #undef CELL_LIKE
+#undef CELL_LIKE_2
+#endif
+#ifndef CELL_LIKE
 #define CELL_LIKE CELL
-#define CELL_OWN_PRODUCTS
+#define PRODUCTS_1
+#endif
+#ifndef CELL_LIKE_2
+#define CELL_LIKE_2 CELL
+#if CELL_PHASES == 2
+#define PRODUCTS_2
+#endif
 #endif
 
 /* Gates of the weights. For each input: its sources, and its index among the recurrent weights. */
@@ -233,11 +242,11 @@ enum {
     CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
 };
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
-#ifdef CELL_OWN_PRODUCTS
+#if defined PRODUCTS_1 || defined PRODUCTS_2
 static const unsigned char CELL_(sources)[] = {GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES)};
 static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF)};
 #endif
-#if defined CELL_OWN_PRODUCTS && CELL_PHASES == 1
+#if defined PRODUCTS_1 && CELL_PHASES == 1
 #define LONE_WHOLE (CELL_(gates_h) > 0)
 #else
 #define LONE_WHOLE 0 /* few networks use such cells: less code, slightly slower */
@@ -251,6 +260,9 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #define PHASE_SAVED             SAVED
 #define PHASE_VECTORS           VECTORS
 #define PHASE_FORWARD           CELL_(forward)
+#ifdef PRODUCTS_1
+#define PHASE_PRODUCTS
+#endif
 #if CELL_PHASES == 1
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #else
@@ -264,15 +276,19 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #else
 #define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), CELL_PASTE(CELL_(fused), 2) }
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 2)
-#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE, name), 2)
+#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE_2, name), 2)
 #define PHASE_FIRST             (int)CELL_(inputs_1)
 #define PHASE_END               (int)CELL_(inputs)
 #define PHASE_INPUTS            GATE_INPUTS_2
 #define PHASE_SAVED             SAVED_2
 #define PHASE_VECTORS(LOAD)
 #define PHASE_FORWARD           CELL_(forward_2)
+#ifdef PRODUCTS_2
+#define PHASE_PRODUCTS
+#endif
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #include "nn/cells/step/cell_fused_phase.h"
 #endif
-#undef CELL_OWN_PRODUCTS
+#undef PRODUCTS_1
+#undef PRODUCTS_2
 #undef LONE_WHOLE

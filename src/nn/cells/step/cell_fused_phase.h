@@ -8,21 +8,22 @@ enum {
                    : PHASE_(count) == 1              ? 8
                                                      : FUSED_LONE / PHASE_(count),
     PHASE_(sums) = PHASE_(lone) * PHASE_(count),
-    PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),        /* all sources */
+    PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),       /* all sources */
     PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS), /* number of recurrent weights */
     PHASE_(gates_x) = CELL_(gates_x),
     /* All inputs read x and h: both products are the same code, in a loop. */
-    PHASE_(both) = (int)PHASE_(vectors) == 1 && (int)CELL_(gates_x) == CELL_(inputs) &&
-                   (int)CELL_(gates_h) == CELL_(inputs) && PHASE_(from) == (FROM_X | FROM_H)
+    PHASE_(both) = (int)CELL_(gates_x) == CELL_(inputs) && (int)CELL_(gates_h) == CELL_(inputs) &&
+                   PHASE_(from) == (FROM_X | FROM_H)
 };
 
 /* Sums are indexed sum[row][vector * count + input]. rows and vectors are constants in each call. */
 
-#ifdef CELL_OWN_PRODUCTS
+#ifdef PHASE_PRODUCTS
 /* Returns whether the sum of input i starts from the value in `in`. */
 CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *t, size_t i)
 {
-    return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at && !s->of_x.at);
+    return t->k > 0 ||
+           ((PHASE_(both) || (CELL_(sources)[PHASE_FIRST + i] & FROM_X)) && s->value.in.at && !s->of_x.at);
 }
 #endif
 
@@ -65,7 +66,7 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
 }
 
 /* Products are independent of the cell: cells with such inputs (CELL_LIKE) share their code. */
-#ifdef CELL_OWN_PRODUCTS
+#ifdef PHASE_PRODUCTS
 /* Copies sums of a partial last vector between `in` and whole vectors. `fetches`: from `in`. */
 static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,
                               size_t vectors, bool fetches)
@@ -124,6 +125,12 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *
             for (size_t r = 0; r < rows; r++) sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
         }
     }
+}
+
+/* Returns the gates of the weights of a source. A single input is the first gate of cells with any number of them. */
+CELL_CODE size_t PHASE_(gates)(const struct fused_weights *w, const unsigned from)
+{
+    return PHASE_(count) == 1 ? w->gates : from & FROM_X ? CELL_(gates_x) : CELL_(gates_h);
 }
 
 /* Adds the products of one k. */
@@ -214,8 +221,8 @@ CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_w
 }
 #endif
 
-/* Meanwhile prefetches `step` bytes of the following weights per k, of each vector, for several rows. If a block is
- * read only once, the hardware prefetches it. */
+/* Meanwhile prefetches `step` bytes of the following weights per k, of each vector, for several rows. If a block is read
+ * only once, the hardware prefetches it. */
 CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const char *ahead,
                                 const size_t step, const unsigned from, const size_t rows, const size_t vectors)
 {
@@ -235,13 +242,8 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
 #pragma GCC unroll 8
         for (size_t i = 0; i < LONE_STEPS; i++)
             PHASE_(add)(sum, &walk, k + i, at + i * walk.step, PART_ALL, from, rows, vectors);
-    /* With one vector the same loop serves both; with several it would use too many registers. */
-    if (rows == 1 || (vectors > 1 && step == 0)) {
-        for (; k < walk.k; k++, at += walk.step) PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
-        return;
-    }
     for (; k < walk.k; k++, at += walk.step, ahead += step) {
-        for (size_t i = 0; i < step; i += LINE) {
+        for (size_t i = 0; rows > 1 && i < step; i += LINE) {
 #pragma GCC unroll 12
             for (size_t j = 0; j < vectors; j++)
                 __builtin_prefetch((const v_element *)(ahead + i) + (walk.weight[j] - walk.weight[0]), 0, 2);
@@ -273,16 +275,17 @@ CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s
 CELL_CODE void PHASE_(add_both)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                                 const size_t rows, const size_t vectors)
 {
+    const unsigned from = FROM_X;
 #pragma GCC unroll 1
     for (int i = t->k > 0; i < 2; i++) {
         const struct fused_weights *w = i ? &s->of_h : &s->of_x;
         if (t->k == 0 && w->bias)
-            PHASE_(add_bias)(sum, t, w, FROM_X, rows, vectors);
+            PHASE_(add_bias)(sum, t, w, from, rows, vectors);
         if (w->at)
             PHASE_(multiply)(sum,
-                             fused_walk(s, t, i ? &s->h : &s->x, w, CELL_(gates_x), i ? t->k : 0, i ? t->k_end : w->k,
-                                        rows, vectors),
-                             t->ahead, i ? t->ahead_step : 0, FROM_X, rows, vectors);
+                             fused_walk(s, t, i ? &s->h : &s->x, w, PHASE_(gates)(w, from), i ? t->k : 0,
+                                        i ? t->k_end : w->k, rows, vectors),
+                             t->ahead, i ? t->ahead_step : 0, from, rows, vectors);
     }
 }
 
@@ -290,21 +293,21 @@ CELL_CODE void PHASE_(add_both)(V sum[][PHASE_(sums)], const struct fused_step *
 CELL_CODE void PHASE_(add_each)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                                 const size_t rows, const size_t vectors)
 {
+    const size_t gates_x = PHASE_(gates)(&s->of_x, FROM_X), gates_h = PHASE_(gates)(&s->of_h, RECURRENT);
     if (t->k == 0) {
         if (s->of_x.bias)
             PHASE_(add_bias)(sum, t, &s->of_x, FROM_X, rows, vectors);
         if (s->of_x.at)
-            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, CELL_(gates_x), 0, s->of_x.k, rows, vectors), NULL,
-                             0, FROM_X, rows, vectors);
+            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, gates_x, 0, s->of_x.k, rows, vectors), NULL, 0,
+                             FROM_X, rows, vectors);
         if (s->of_h.bias)
             PHASE_(add_bias)(sum, t, &s->of_h, RECURRENT, rows, vectors);
     }
     if (PHASE_(from) & FROM_H)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->h, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
-                         t->ahead, t->ahead_step, FROM_H, rows, vectors);
+        PHASE_(multiply)(sum, fused_walk(s, t, &s->h, &s->of_h, gates_h, t->k, t->k_end, rows, vectors), t->ahead,
+                         t->ahead_step, FROM_H, rows, vectors);
     if (PHASE_(from) & FROM_INTERMEDIATE)
-        PHASE_(multiply)(sum,
-                         fused_walk(s, t, &s->intermediate, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
+        PHASE_(multiply)(sum, fused_walk(s, t, &s->intermediate, &s->of_h, gates_h, t->k, t->k_end, rows, vectors),
                          NULL, 0, FROM_INTERMEDIATE, rows, vectors);
 }
 
@@ -313,12 +316,12 @@ CELL_CODE void PHASE_(add_up)(V sum[][PHASE_(sums)], const struct fused_step *s,
                               const size_t rows, const size_t vectors)
 {
     PHASE_(begin)(sum, s, t, rows, vectors);
-    if (PHASE_(both) && rows > 1) /* a lone row's step is too short for it */
+    if (PHASE_(both))
         PHASE_(add_both)(sum, s, t, rows, vectors);
     else
         PHASE_(add_each)(sum, s, t, rows, vectors);
     if (FUSED_INT8_ALONE && rows == 1 && vectors == LONE_TILE)
-        fused_ask_next(s, t->unit, CELL_(gates_h));
+        fused_ask_next(s, t->unit, PHASE_(gates)(&s->of_h, RECURRENT));
 }
 
 /* Computes a tile and passes its sums to the cell through memory. */
@@ -460,10 +463,9 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 #undef PHASE_SOME
 #undef PHASE_HEIGHT
 #endif
-_Static_assert((int)PHASE_(count) == (int)LIKE_(count) &&
-                   ((int)PHASE_(from) == (int)LIKE_(from) || (int)PHASE_(from) == FROM_X),
+_Static_assert((int)PHASE_(count) == (int)LIKE_(count) && ((int)PHASE_(from) == (int)LIKE_(from) || (int)PHASE_(from) == FROM_X),
                "other inputs");
-_Static_assert((int)PHASE_(gates_x) == (int)LIKE_(gates_x), "other weights");
+_Static_assert((int)PHASE_(count) == 1 || (int)PHASE_(gates_x) == (int)LIKE_(gates_x), "other weights");
 
 #if FUSED_LONE > 0
 /* Processes a lone row of whole vectors, entirely in registers. */
@@ -513,6 +515,7 @@ static void PHASE_(fused)(const struct fused_step *s)
 
 #undef PHASE_
 #undef LIKE_
+#undef PHASE_PRODUCTS
 #undef PHASE_FIRST
 #undef PHASE_END
 #undef PHASE_INPUTS
