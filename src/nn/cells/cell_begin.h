@@ -17,9 +17,7 @@
  *   CELL_FORMULA    shared by cells that differ only in their functions; default: CELL_CALLED
  *   CELL_FACTS      initializers of struct cell_declaration: abilities, and the cell in other tools
  *   CELL_CHOOSES    its functions are configurable (chosen_activations.h)
- *   CELL_LIKE       an earlier cell in the table whose code of products is shared: it has as many GATE_INPUTS, with the
- *                   same sources, or this cell's are all FROM_X; if there are several, as many FROM_X in both phases
- *   CELL_LIKE_2     likewise for the second phase
+ *   CELL_LIKE       an earlier cell in the table with the same GATE_INPUTS, whose code of products is shared
  *
  * A cell with a second matrix phase in a step also declares
  *

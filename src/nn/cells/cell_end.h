@@ -4,7 +4,6 @@
 #undef CELL
 #undef CELL_CHOOSES
 #undef CELL_LIKE
-#undef CELL_LIKE_2
 #undef CELL_CLIPS
 #undef CELL_CALLED
 #undef CELL_FORMULA

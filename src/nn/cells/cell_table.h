@@ -5,8 +5,8 @@
  * the same way. */
 #include "nn/cells/lstm.h"
 #include "nn/cells/gru.h"
-#include "nn/cells/rnn.h"
 #include "nn/cells/gru_before.h"
+#include "nn/cells/rnn.h"
 #include "nn/cells/mingru.h"
 #include "nn/cells/minlstm.h"
 #include "nn/cells/sru.h"

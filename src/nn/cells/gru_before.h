@@ -12,7 +12,6 @@
 #ifndef CELL
 #define CELL                  gru_before
 #endif
-#define CELL_LIKE             rnn
 #define CELL_CALLED           "gru-before"
 #define CELL_FACTS            .activations = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },          \
                               .foreign = { .name = "GRU", .kind = "before",                                 \

@@ -5,7 +5,6 @@
  * Li et al. 2018 (arXiv 1803.04831).
  */
 #define CELL                indrnn
-#define CELL_LIKE           rnn
 #define GATE_INPUTS(INPUT)  INPUT(a, FROM_X)
 #define STATES(STATE)       STATE(h)
 #define SAVED(VALUE) /* none: the slope needs only h' */

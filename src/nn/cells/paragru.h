@@ -8,7 +8,6 @@
  * Danieli et al. 2025 (arXiv 2510.21450). Polarity as in minGRU, the opposite of the GRUs here.
  */
 #define CELL                paragru
-#define CELL_LIKE           minlstm
 #define GATE_INPUTS(INPUT)  INPUT(r, FROM_X) INPUT(z, FROM_X) INPUT(n, FROM_X)
 #define STATES(STATE)       STATE(h)
 #define SAVED(VALUE)        VALUE(r) VALUE(z) VALUE(n)

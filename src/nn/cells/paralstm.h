@@ -9,7 +9,6 @@
  * Danieli et al. 2025 (arXiv 2510.21450).
  */
 #define CELL                paralstm
-#define CELL_LIKE           minlstm
 #define GATE_INPUTS(INPUT)  INPUT(f, FROM_X) INPUT(g, FROM_X) INPUT(o, FROM_X)
 #define STATES(STATE)       STATE(h) STATE(c)
 #define SAVED(VALUE)        VALUE(f) VALUE(g) VALUE(o)

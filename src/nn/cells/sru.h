@@ -8,7 +8,6 @@
  * Lei et al. 2018 (arXiv 1709.02755), the highway with its own product, as if x and h differed in width.
  */
 #define CELL                sru
-#define CELL_LIKE           lstm
 #define GATE_INPUTS(INPUT)  INPUT(f, FROM_X) INPUT(r, FROM_X) INPUT(n, FROM_X) INPUT(s, FROM_X)
 #define STATES(STATE)       STATE(h) STATE(c)
 #define SAVED(VALUE)        VALUE(f) VALUE(r) VALUE(n) VALUE(s)

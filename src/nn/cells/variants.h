@@ -38,7 +38,7 @@
 #include "nn/cells/gru.h"
 
 #define CELL gru_before_any
-#define CELL_LIKE_2 gru_before
+#define CELL_LIKE gru_before
 #define CELL_CHOOSES
 #include "nn/cells/gru_before.h"
 

@@ -9,18 +9,15 @@
  * one operand value they fill the registers (32 in AVX-512 and NEON, 16 in AVX2). A lone row uses more vectors, up to
  * FUSED_LONE sums: a multiply-add waits 4 to 5 cycles for its predecessor in the chain, and two start per cycle. */
 #if V_WIDTH == 16 || V_WIDTH == 4
-enum { FUSED_ROWS = 6, FUSED_SUMS = 4 };
-#define FUSED_LONE            12
+enum { FUSED_ROWS = 6, FUSED_SUMS = 4, FUSED_LONE = 12 };
 #define FUSED_HEIGHTS(H)      H(2) H(3) H(4) H(5) H(6)
 #define FUSED_TALL_HEIGHTS(H) H(7) H(8) H(9) H(10) H(11) H(12)
 #elif V_WIDTH == 8
-enum { FUSED_ROWS = 3, FUSED_SUMS = 4 };
-#define FUSED_LONE            12
+enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 12 };
 #define FUSED_HEIGHTS(H)      H(2) H(3)
 #define FUSED_TALL_HEIGHTS(H) H(4) H(5) H(6)
 #else
-enum { FUSED_ROWS = 1, FUSED_SUMS = 4 };
-#define FUSED_LONE       0 /* a lone row has the same tiles: less code */
+enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
 #define FUSED_HEIGHTS(H) H(1)
 #define FUSED_TALL_HEIGHTS(H)
 #endif
@@ -67,7 +64,7 @@ struct fused_place {
 /* Operands of a product: one element per row, and one vector of cells per vector of units. */
 struct fused_walk {
     const v_element *operand[FUSED_ROWS];
-    const v_element *weight[FUSED_LONE ? FUSED_LONE : FUSED_SUMS];
+    const v_element *weight[FUSED_LONE];
     size_t k, step; /* elements from one cell of weights to the next */
     enum fused_word cell;
 };
@@ -221,19 +218,15 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         v_store_units(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit), v.next.name, n);
 #endif
 
-#if FUSED_TILES_ALONE
+#if !defined CELL_LIKE || FUSED_TILES_ALONE
 #undef CELL_LIKE
-#undef CELL_LIKE_2
-#endif
-#ifndef CELL_LIKE
 #define CELL_LIKE CELL
-#define PRODUCTS_1
+#define CELL_OWN_PRODUCTS
 #endif
-#ifndef CELL_LIKE_2
-#define CELL_LIKE_2 CELL
-#if CELL_PHASES == 2
-#define PRODUCTS_2
-#endif
+#ifdef CELL_CHOOSES
+enum { CELL_(lone_whole) = 0 }; /* few networks use such cells: less code, slightly slower */
+#else
+enum { CELL_(lone_whole) = V_WIDTH > 1 }; /* for scalars it would generate code for each element */
 #endif
 
 /* Gates of the weights. For each input: its sources, and its index among the recurrent weights. */
@@ -242,14 +235,9 @@ enum {
     CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
 };
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
-#if defined PRODUCTS_1 || defined PRODUCTS_2
+#ifdef CELL_OWN_PRODUCTS
 static const unsigned char CELL_(sources)[] = {GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES)};
 static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF)};
-#endif
-#if defined PRODUCTS_1 && CELL_PHASES == 1
-#define LONE_WHOLE (CELL_(gates_h) > 0)
-#else
-#define LONE_WHOLE 0 /* few networks use such cells: less code, slightly slower */
 #endif
 
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 1)
@@ -260,9 +248,6 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #define PHASE_SAVED             SAVED
 #define PHASE_VECTORS           VECTORS
 #define PHASE_FORWARD           CELL_(forward)
-#ifdef PRODUCTS_1
-#define PHASE_PRODUCTS
-#endif
 #if CELL_PHASES == 1
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #else
@@ -276,19 +261,14 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #else
 #define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), CELL_PASTE(CELL_(fused), 2) }
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 2)
-#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE_2, name), 2)
+#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE, name), 2)
 #define PHASE_FIRST             (int)CELL_(inputs_1)
 #define PHASE_END               (int)CELL_(inputs)
 #define PHASE_INPUTS            GATE_INPUTS_2
 #define PHASE_SAVED             SAVED_2
 #define PHASE_VECTORS(LOAD)
 #define PHASE_FORWARD           CELL_(forward_2)
-#ifdef PRODUCTS_2
-#define PHASE_PRODUCTS
-#endif
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #include "nn/cells/step/cell_fused_phase.h"
 #endif
-#undef PRODUCTS_1
-#undef PRODUCTS_2
-#undef LONE_WHOLE
+#undef CELL_OWN_PRODUCTS

@@ -3,27 +3,21 @@
 enum {
     PHASE_(count) = PHASE_END - PHASE_FIRST,
     PHASE_(vectors) = PHASE_(count) >= FUSED_SUMS ? 1 : FUSED_SUMS / PHASE_(count),
-    PHASE_(lone) = FUSED_LONE == 0                   ? PHASE_(vectors)
-                   : PHASE_(count) >= FUSED_LONE / 2 ? 2
-                   : PHASE_(count) == 1              ? 8
-                                                     : FUSED_LONE / PHASE_(count),
+    PHASE_(lone) = PHASE_(count) >= FUSED_LONE / 2 ? 2
+                   : PHASE_(count) == 1            ? 8
+                                                   : FUSED_LONE / PHASE_(count),
     PHASE_(sums) = PHASE_(lone) * PHASE_(count),
     PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),       /* all sources */
-    PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS), /* number of recurrent weights */
-    PHASE_(gates_x) = CELL_(gates_x),
-    /* All inputs read x and h: both products are the same code, in a loop. */
-    PHASE_(both) = (int)CELL_(gates_x) == CELL_(inputs) && (int)CELL_(gates_h) == CELL_(inputs) &&
-                   PHASE_(from) == (FROM_X | FROM_H)
+    PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS) /* number of recurrent weights */
 };
 
 /* Sums are indexed sum[row][vector * count + input]. rows and vectors are constants in each call. */
 
-#ifdef PHASE_PRODUCTS
+#ifdef CELL_OWN_PRODUCTS
 /* Returns whether the sum of input i starts from the value in `in`. */
 CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *t, size_t i)
 {
-    return t->k > 0 ||
-           ((PHASE_(both) || (CELL_(sources)[PHASE_FIRST + i] & FROM_X)) && s->value.in.at && !s->of_x.at);
+    return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at && !s->of_x.at);
 }
 #endif
 
@@ -58,15 +52,15 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
             V sum[PHASE_(count)];
 #pragma GCC unroll 8
             for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) sum[i] = v_load(made);
-            if (V_WIDTH == 1 || n == V_WIDTH)
+            if (n == V_WIDTH)
                 PHASE_(finish)(s, row, unit, V_WIDTH, sum);
             else
                 PHASE_(finish)(s, row, unit, n, sum);
         }
 }
 
-/* Products are independent of the cell: cells with such inputs (CELL_LIKE) share their code. */
-#ifdef PHASE_PRODUCTS
+/* Products are independent of the cell: cells with the same inputs (CELL_LIKE) share their code. */
+#ifdef CELL_OWN_PRODUCTS
 /* Copies sums of a partial last vector between `in` and whole vectors. `fetches`: from `in`. */
 static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,
                               size_t vectors, bool fetches)
@@ -125,12 +119,6 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *
             for (size_t r = 0; r < rows; r++) sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
         }
     }
-}
-
-/* Returns the gates of the weights of a source. A single input is the first gate of cells with any number of them. */
-CELL_CODE size_t PHASE_(gates)(const struct fused_weights *w, const unsigned from)
-{
-    return PHASE_(count) == 1 ? w->gates : from & FROM_X ? CELL_(gates_x) : CELL_(gates_h);
 }
 
 /* Adds the products of one k. */
@@ -221,12 +209,9 @@ CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_w
 }
 #endif
 
-/* Meanwhile prefetches `step` bytes of the following weights per k, of each vector, for several rows. If a block is read
- * only once, the hardware prefetches it. */
-CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const char *ahead,
-                                const size_t step, const unsigned from, const size_t rows, const size_t vectors)
+CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const unsigned from,
+                                const size_t rows, const size_t vectors)
 {
-    enum { LINE = 64 };
 #ifdef V_LOWP
     if (FUSED_INT8_ALONE || walk.cell == FUSED_INT8) {
         PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
@@ -242,8 +227,18 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
 #pragma GCC unroll 8
         for (size_t i = 0; i < LONE_STEPS; i++)
             PHASE_(add)(sum, &walk, k + i, at + i * walk.step, PART_ALL, from, rows, vectors);
-    for (; k < walk.k; k++, at += walk.step, ahead += step) {
-        for (size_t i = 0; rows > 1 && i < step; i += LINE) {
+    for (; k < walk.k; k++, at += walk.step) PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
+}
+
+/* Does the same and prefetches the following weights. If a block is read only once, the hardware prefetches it. */
+CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk, const struct fused_tile *t,
+                                        const unsigned from, const size_t rows, const size_t vectors)
+{
+    enum { LINE = 64 };
+    const char *ahead = t->ahead;
+    const size_t step = t->ahead_step;
+    for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step, ahead += step) {
+        for (size_t i = 0; i < step; i += LINE) {
 #pragma GCC unroll 12
             for (size_t j = 0; j < vectors; j++)
                 __builtin_prefetch((const v_element *)(ahead + i) + (walk.weight[j] - walk.weight[0]), 0, 2);
@@ -271,57 +266,33 @@ CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s
         PHASE_(copy_some)(s, t, some, rows, vectors, false);
 }
 
-/* Adds the bias and the product of x, then those of h. */
-CELL_CODE void PHASE_(add_both)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
-                                const size_t rows, const size_t vectors)
-{
-    const unsigned from = FROM_X;
-#pragma GCC unroll 1
-    for (int i = t->k > 0; i < 2; i++) {
-        const struct fused_weights *w = i ? &s->of_h : &s->of_x;
-        if (t->k == 0 && w->bias)
-            PHASE_(add_bias)(sum, t, w, from, rows, vectors);
-        if (w->at)
-            PHASE_(multiply)(sum,
-                             fused_walk(s, t, i ? &s->h : &s->x, w, PHASE_(gates)(w, from), i ? t->k : 0,
-                                        i ? t->k_end : w->k, rows, vectors),
-                             t->ahead, i ? t->ahead_step : 0, from, rows, vectors);
-    }
-}
-
-/* Adds the biases, and the products of each source. */
-CELL_CODE void PHASE_(add_each)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
-                                const size_t rows, const size_t vectors)
-{
-    const size_t gates_x = PHASE_(gates)(&s->of_x, FROM_X), gates_h = PHASE_(gates)(&s->of_h, RECURRENT);
-    if (t->k == 0) {
-        if (s->of_x.bias)
-            PHASE_(add_bias)(sum, t, &s->of_x, FROM_X, rows, vectors);
-        if (s->of_x.at)
-            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, gates_x, 0, s->of_x.k, rows, vectors), NULL, 0,
-                             FROM_X, rows, vectors);
-        if (s->of_h.bias)
-            PHASE_(add_bias)(sum, t, &s->of_h, RECURRENT, rows, vectors);
-    }
-    if (PHASE_(from) & FROM_H)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->h, &s->of_h, gates_h, t->k, t->k_end, rows, vectors), t->ahead,
-                         t->ahead_step, FROM_H, rows, vectors);
-    if (PHASE_(from) & FROM_INTERMEDIATE)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->intermediate, &s->of_h, gates_h, t->k, t->k_end, rows, vectors),
-                         NULL, 0, FROM_INTERMEDIATE, rows, vectors);
-}
-
 /* Computes the sums of a tile. */
 CELL_CODE void PHASE_(add_up)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                               const size_t rows, const size_t vectors)
 {
     PHASE_(begin)(sum, s, t, rows, vectors);
-    if (PHASE_(both))
-        PHASE_(add_both)(sum, s, t, rows, vectors);
-    else
-        PHASE_(add_each)(sum, s, t, rows, vectors);
+    if (t->k == 0) {
+        if (s->of_x.bias)
+            PHASE_(add_bias)(sum, t, &s->of_x, FROM_X, rows, vectors);
+        if (s->of_x.at)
+            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, CELL_(gates_x), 0, s->of_x.k, rows, vectors),
+                             FROM_X, rows, vectors);
+        if (s->of_h.bias)
+            PHASE_(add_bias)(sum, t, &s->of_h, RECURRENT, rows, vectors);
+    }
+    if (PHASE_(from) & FROM_H) {
+        struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors);
+        if (!FUSED_INT8_ALONE && rows > 1 && walk.cell == FUSED_REAL && t->ahead_step)
+            PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
+        else
+            PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
+    }
+    if (PHASE_(from) & FROM_INTERMEDIATE)
+        PHASE_(multiply)(sum,
+                         fused_walk(s, t, &s->intermediate, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
+                         FROM_INTERMEDIATE, rows, vectors);
     if (FUSED_INT8_ALONE && rows == 1 && vectors == LONE_TILE)
-        fused_ask_next(s, t->unit, PHASE_(gates)(&s->of_h, RECURRENT));
+        fused_ask_next(s, t->unit, CELL_(gates_h));
 }
 
 /* Computes a tile and passes its sums to the cell through memory. */
@@ -342,7 +313,6 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     t->finish(s, t, made, rows, vectors);
 }
 
-#if FUSED_LONE > 0
 /* A tile for a single row, with all of k. Checking this condition repeatedly would take a noticeable part of a small
  * step. */
 CELL_CODE struct fused_tile PHASE_(lone_tile)(const struct fused_step *s, size_t unit, size_t last)
@@ -370,7 +340,6 @@ static void PHASE_(part_all)(const struct fused_step *s, size_t unit, fused_fini
 {
     PHASE_(part)(s, unit, finish, PHASE_(lone));
 }
-#endif
 #define PHASE_HEIGHT(rows)                                                                              \
     static void PHASE_(rows_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
     {                                                                                                   \
@@ -397,14 +366,14 @@ static bool PHASE_(goes_by_tiles)(const struct fused_step *s)
     enum { HELD = 48 << 10, ACC_BLOCKS_ROOM = 33 << 10 };
     const size_t x = s->of_x.at ? fused_words(&s->of_x) * CELL_(gates_x) : 0;
     const size_t h = s->of_h.at ? fused_words(&s->of_h) * CELL_(gates_h) : 0, unit = (x + h) * sizeof(v_element);
-    return LONE_TILE > 0 && PHASE_(weights) >= 4 && s->of_h.at && unit * CELL_TILE <= ACC_BLOCKS_ROOM &&
+    return LONE_TILE > 0 && PHASE_(weights) >= 4 && unit * CELL_TILE <= ACC_BLOCKS_ROOM &&
            unit * (s->unit_end - s->unit) > HELD;
 }
 
 /* Returns the maximum number of vectors of a strip of units. */
 static size_t PHASE_(max_vectors)(const struct fused_step *s)
 {
-    if (s->rows > 1 || FUSED_LONE == 0)
+    if (s->rows > 1)
         return PHASE_(vectors);
     return PHASE_(goes_by_tiles)(s) ? LONE_TILE : PHASE_(lone);
 }
@@ -413,7 +382,7 @@ static size_t PHASE_(max_vectors)(const struct fused_step *s)
  * wide ones. */
 static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, size_t max)
 {
-    bool is_lone = s->rows == 1 && FUSED_LONE > 0;
+    bool is_lone = s->rows == 1;
     if (left >= max && !(is_lone && max > 2 && left == max + 1))
         return max;
     return is_lone && left >= 2 ? 2 : 1;
@@ -463,11 +432,8 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 #undef PHASE_SOME
 #undef PHASE_HEIGHT
 #endif
-_Static_assert((int)PHASE_(count) == (int)LIKE_(count) && ((int)PHASE_(from) == (int)LIKE_(from) || (int)PHASE_(from) == FROM_X),
-               "other inputs");
-_Static_assert((int)PHASE_(count) == 1 || (int)PHASE_(gates_x) == (int)LIKE_(gates_x), "other weights");
+_Static_assert((int)PHASE_(count) == (int)LIKE_(count) && (int)PHASE_(from) == (int)LIKE_(from), "other inputs");
 
-#if FUSED_LONE > 0
 /* Processes a lone row of whole vectors, entirely in registers. */
 CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const size_t vectors)
 {
@@ -482,7 +448,7 @@ CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const
 #define PHASE_LONE(size, vectors)                                                                       \
     static void PHASE_(lone_##size)(const struct fused_step *s, size_t unit)                            \
     {                                                                                                   \
-        if (LONE_WHOLE && fused_last(s, unit, vectors) == V_WIDTH)                                      \
+        if (CELL_(lone_whole) && fused_last(s, unit, vectors) == V_WIDTH)                                     \
             PHASE_(lone_whole)(s, unit, vectors);                                                       \
         else                                                                                            \
             LIKE_(part_##size)(s, unit, PHASE_(finish_rows));                                           \
@@ -490,8 +456,6 @@ CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const
 PHASE_LONE(1, 1)
 PHASE_LONE(2, 2)
 PHASE_LONE(all, PHASE_(lone))
-#undef PHASE_LONE
-#endif
 
 static void PHASE_(fused)(const struct fused_step *s)
 {
@@ -501,21 +465,20 @@ static void PHASE_(fused)(const struct fused_step *s)
     while (left > 0) {
         size_t vectors = LIKE_(strip_vectors)(s, left, max), width = vectors * V_WIDTH;
         unit -= s->reverse ? width : 0;
-#if FUSED_LONE > 0
         if (s->rows == 1) /* no divisions: a small step is as short as a few of them */
             (vectors == 1 ? PHASE_(lone_1) : vectors == 2 ? PHASE_(lone_2) : PHASE_(lone_all))(s, unit);
         else
-#endif
             LIKE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width, PHASE_(finish_rows));
         unit += s->reverse ? 0 : width;
         left -= vectors;
     }
 }
+
+#undef PHASE_LONE
 #endif
 
 #undef PHASE_
 #undef LIKE_
-#undef PHASE_PRODUCTS
 #undef PHASE_FIRST
 #undef PHASE_END
 #undef PHASE_INPUTS

@@ -5,13 +5,13 @@
 enum {
     PHASE_(of_tile) = PHASE_(vectors) * PHASE_(count), /* sums of a row: [vector][input] */
     PHASE_(tall) =
-        FUSED_ROWS > 1 && !FUSED_INT8_ALONE && PHASE_(weights) > 0 && PHASE_(of_tile) > FUSED_PART &&PHASE_(of_tile) <= 2 * FUSED_PART
+        FUSED_ROWS > 1 && !FUSED_INT8_ALONE && PHASE_(of_tile) > FUSED_PART &&PHASE_(of_tile) <= 2 * FUSED_PART
 };
 
 /* Returns whether sum q of a row has a product with one of these sources. */
 CELL_CODE bool PHASE_(sees)(size_t q, const unsigned from)
 {
-    return PHASE_(both) || CELL_(sources)[PHASE_FIRST + q % PHASE_(count)] & from;
+    return CELL_(sources)[PHASE_FIRST + q % PHASE_(count)] & from;
 }
 
 /* Returns the first weight of a vector of units. */
@@ -25,7 +25,7 @@ CELL_CODE const v_element *PHASE_(tall_weights)(const struct fused_weights *w, c
  * exhausting the address registers. */
 CELL_CODE void PHASE_(tall_multiply)(V sum[][FUSED_PART], const struct fused_tile *t, const struct fused_operand *a,
                                      const struct fused_weights *w, const size_t gates, size_t k, size_t k_end,
-                                     const char *ahead, const size_t step, const unsigned from, const size_t rows,
+                                     const char *ahead, const bool asks, const unsigned from, const size_t rows,
                                      const size_t q, const size_t sums)
 {
     enum { LINE = 64, FOURS = (FUSED_TALL + 3) / 4 };
@@ -48,8 +48,8 @@ CELL_CODE void PHASE_(tall_multiply)(V sum[][FUSED_PART], const struct fused_til
         operand[i] = (const v_element *)a->at + (t->row + 4 * i) * a_row + k;
         FUSED_HIDE(operand[i]);
     }
-    for (; k < k_end; k++, ahead += step) {
-        for (size_t i = 0; i < step; i += LINE) {
+    for (; k < k_end; k++, ahead += t->ahead_step) {
+        for (size_t i = 0; asks && i < t->ahead_step; i += LINE) {
 #pragma GCC unroll 4
             for (size_t j = 0; j < PHASE_(vectors); j++)
                 __builtin_prefetch((const v_element *)(ahead + i) + apart[j], 0, 2);
@@ -89,43 +89,6 @@ CELL_CODE void PHASE_(tall_bias)(V sum[][FUSED_PART], const struct fused_tile *t
     }
 }
 
-/* Adds the bias and the product of x, then those of h. */
-CELL_CODE void PHASE_(tall_both)(V sum[][FUSED_PART], const struct fused_step *s, const struct fused_tile *t,
-                                 const char *ahead, const size_t rows, const size_t q, const size_t sums)
-{
-    const unsigned from = FROM_X;
-#pragma GCC unroll 1
-    for (int i = t->k > 0; i < 2; i++) {
-        const struct fused_weights *w = i ? &s->of_h : &s->of_x;
-        if (t->k == 0 && w->bias)
-            PHASE_(tall_bias)(sum, t, w, from, rows, q, sums);
-        if (w->at)
-            PHASE_(tall_multiply)(sum, t, i ? &s->h : &s->x, w, PHASE_(gates)(w, from), i ? t->k : 0,
-                                  i ? t->k_end : w->k, ahead, i ? t->ahead_step : 0, from, rows, q, sums);
-    }
-}
-
-/* Adds the biases, and the products of each source. */
-CELL_CODE void PHASE_(tall_each)(V sum[][FUSED_PART], const struct fused_step *s, const struct fused_tile *t,
-                                 const char *ahead, const size_t rows, const size_t q, const size_t sums)
-{
-    const size_t gates_x = PHASE_(gates)(&s->of_x, FROM_X), gates_h = PHASE_(gates)(&s->of_h, RECURRENT);
-    if (t->k == 0) {
-        if (s->of_x.bias)
-            PHASE_(tall_bias)(sum, t, &s->of_x, FROM_X, rows, q, sums);
-        if (s->of_x.at)
-            PHASE_(tall_multiply)(sum, t, &s->x, &s->of_x, gates_x, 0, s->of_x.k, ahead, 0, FROM_X, rows, q, sums);
-        if (s->of_h.bias)
-            PHASE_(tall_bias)(sum, t, &s->of_h, RECURRENT, rows, q, sums);
-    }
-    if (PHASE_(from) & FROM_H)
-        PHASE_(tall_multiply)(sum, t, &s->h, &s->of_h, gates_h, t->k, t->k_end, ahead, t->ahead_step, FROM_H, rows, q,
-                              sums);
-    if (PHASE_(from) & FROM_INTERMEDIATE)
-        PHASE_(tall_multiply)(sum, t, &s->intermediate, &s->of_h, gates_h, t->k, t->k_end, ahead,
-                              PHASE_(from) & FROM_H ? 0 : t->ahead_step, FROM_INTERMEDIATE, rows, q, sums);
-}
-
 /* Computes sums q, q + 1, .. of a tile, in the same order as other tiles, to `made` [row][sum][V_WIDTH], or to `in` if
  * unfinished. */
 CELL_CODE void PHASE_(tall_part)(const struct fused_step *s, const struct fused_tile *t, v_element *made,
@@ -145,10 +108,21 @@ CELL_CODE void PHASE_(tall_part)(const struct fused_step *s, const struct fused_
             for (size_t r = 0; r < rows; r++) sum[r][i] = v_const(0);
         }
     }
-    if (PHASE_(both))
-        PHASE_(tall_both)(sum, s, t, ahead, rows, q, sums);
-    else
-        PHASE_(tall_each)(sum, s, t, ahead, rows, q, sums);
+    if (t->k == 0) {
+        if (s->of_x.bias)
+            PHASE_(tall_bias)(sum, t, &s->of_x, FROM_X, rows, q, sums);
+        if (s->of_x.at)
+            PHASE_(tall_multiply)(sum, t, &s->x, &s->of_x, CELL_(gates_x), 0, s->of_x.k, ahead, false, FROM_X, rows, q,
+                                  sums);
+        if (s->of_h.bias)
+            PHASE_(tall_bias)(sum, t, &s->of_h, RECURRENT, rows, q, sums);
+    }
+    if (PHASE_(from) & FROM_H)
+        PHASE_(tall_multiply)(sum, t, &s->h, &s->of_h, CELL_(gates_h), t->k, t->k_end, ahead, true, FROM_H, rows, q,
+                              sums);
+    if (PHASE_(from) & FROM_INTERMEDIATE)
+        PHASE_(tall_multiply)(sum, t, &s->intermediate, &s->of_h, CELL_(gates_h), t->k, t->k_end, ahead,
+                              !(PHASE_(from) & FROM_H), FROM_INTERMEDIATE, rows, q, sums);
 #pragma GCC unroll 2
     for (size_t i = 0; i < sums; i++) {
         const size_t input = (q + i) % PHASE_(count), j = (q + i) / PHASE_(count);
@@ -164,13 +138,8 @@ CELL_CODE void PHASE_(tall_tile)(const struct fused_step *s, const struct fused_
 {
     enum { REST = PHASE_(of_tile) - FUSED_PART };
     v_element made[FUSED_TALL * PHASE_(of_tile) * V_WIDTH];
-    if (PHASE_(both) && (int)REST == FUSED_PART) {
-#pragma GCC unroll 1
-        for (size_t q = 0; q < PHASE_(of_tile); q += FUSED_PART) PHASE_(tall_part)(s, t, made, rows, q, FUSED_PART);
-    } else {
-        PHASE_(tall_part)(s, t, made, rows, 0, FUSED_PART);
-        PHASE_(tall_part)(s, t, made, rows, FUSED_PART, REST);
-    }
+    PHASE_(tall_part)(s, t, made, rows, 0, FUSED_PART);
+    PHASE_(tall_part)(s, t, made, rows, FUSED_PART, REST);
     if (t->ends)
         t->finish(s, t, made, rows, PHASE_(vectors));
 }

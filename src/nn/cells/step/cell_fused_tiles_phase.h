@@ -40,8 +40,8 @@ CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_bl
     PHASE_(finish)(s, row, b->unit, n, sum);
 }
 
-/* Finishes up to `rows` more rows of the previous block. Not inlined, because it is called in three places. */
-static __attribute__((noinline)) void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
+/* Finishes up to `rows` more rows of the previous block. */
+CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
 {
     const struct fused_step *s = p->step;
     const struct fused_block *b = &p->before;
