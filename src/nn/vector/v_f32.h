@@ -7,6 +7,7 @@
 typedef float V, v_element;
 #define V_WIDTH   1
 #define CELL_CODE static inline __attribute__((always_inline, unused))
+#define MATH_CODE static __attribute__((noinline, unused)) /* without a V of several floats, calls cost little */
 
 CELL_CODE uint32_t v_bits_of(V a)
 {

@@ -26,6 +26,9 @@
  */
 #ifndef V_MATH_H
 #define V_MATH_H
+#ifndef MATH_CODE
+#define MATH_CODE CELL_CODE
+#endif
 
 /* x clipped to [low, high]; a NaN stays NaN (see v_min in v_derived.h). */
 CELL_CODE V v_between(float low, V x, float high) { return v_max(v_const(low), v_min(v_const(high), x)); }
@@ -57,7 +60,7 @@ CELL_CODE struct v_exponential v_exponential(V x)
 
 /* e^-x = s (1 - t) / (1 + t) with t = tanh(r / 2). One float for ln 2 is exact enough: the error of n ln 2 is 2e-9 n,
  * at most 2.4e-7. */
-CELL_CODE V v_sigmoid(V x)
+MATH_CODE V v_sigmoid(V x)
 {
     const V shift = v_const(V_SHIFT), one = v_const(1);
     V x87 = v_between(-87, x, 87);
@@ -71,7 +74,7 @@ CELL_CODE V v_sigmoid(V x)
 }
 
 /* tanh(10) rounds to 1, so |n| <= 29, and one float for ln 2 / 2 is exact enough. */
-CELL_CODE V v_tanh(V x)
+MATH_CODE V v_tanh(V x)
 {
     const V shift = v_const(V_SHIFT);
     V x10 = v_between(-10, x, 10);
@@ -86,7 +89,7 @@ CELL_CODE V v_tanh(V x)
 }
 
 /* e^x from 0 to infinity. 2^n is applied as two factors, because n ranges from -150 to 128. */
-CELL_CODE V v_exp(V x)
+MATH_CODE V v_exp(V x)
 {
     const V shift = v_const(V_SHIFT);
     struct v_exponential e = v_exponential(v_between(-104, x, 89));
@@ -116,7 +119,7 @@ CELL_CODE V v_log_of_parts(V f, V k)
 }
 
 /* The natural logarithm: -infinity at 0, NaN for negative x. */
-CELL_CODE V v_log(V x)
+MATH_CODE V v_log(V x)
 {
     const V zero = v_const(0), one = v_const(1), smallest_normal = v_const(0x1p-126f);
     V scaled = v_mul(x, v_select_less(x, smallest_normal, v_const(0x1p23f), one));

@@ -1,5 +1,5 @@
-/* The int8 product for AVX-512 with VNNI, which adds four products of bytes per instruction. The other kernels are those
- * of AVX-512. The build sets the flags. */
+/* The int8 product for AVX-512 with VNNI, which adds four products of bytes per instruction. The other kernels are
+ * those of AVX-512. The build sets the flags. */
 #ifndef __AVX512VNNI__
 #error "kernels_avx512_vnni.c needs -mavx512vnni"
 #endif

@@ -1,6 +1,6 @@
-/* The kernels that multiply tiles (nn/vector/v_tiles.h), shared by the kernels_*.c files of instruction sets with tiles.
- * Included once, after v_avx512.h and TILE_PARTS; KERNELS_OF_TILES fills cpu_NAME. The other kernels are those of
- * AVX-512 with VNNI. */
+/* The kernels that multiply tiles (nn/vector/v_tiles.h), shared by the kernels_*.c files of instruction sets with
+ * tiles. Included once, after v_avx512.h and TILE_PARTS; KERNELS_OF_TILES fills cpu_NAME. The other kernels are those
+ * of AVX-512 with VNNI. */
 #include "device/cpu/isa/isa.h"
 #include "nn/vector/v_tiles.h"
 #include "nn/vector/v_low_precision.h"

@@ -366,7 +366,8 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
 }
 
 /* dx (+)= dy W for all rows that have not ended. */
-static __attribute__((unused)) unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
+static __attribute__((unused)) unroll_status kernel_gemm_dx(const struct call *call, int me, int team,
+                                                            struct work *work)
 {
     const struct tensor *dx = &call->view[GEMM_DX_DX];
     const struct gemm_dx d = gemm_dx_of(call);

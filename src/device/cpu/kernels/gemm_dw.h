@@ -365,7 +365,8 @@ static void count_dw(struct work *work, const struct call *call, const struct po
 }
 
 /* dw (+)= dy^T x for each shard; threads divide the units or the columns. */
-static __attribute__((unused)) unroll_status kernel_gemm_dw(const struct call *call, int me, int team, struct work *work)
+static __attribute__((unused)) unroll_status kernel_gemm_dw(const struct call *call, int me, int team,
+                                                            struct work *work)
 {
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const struct dw d = dw_of(call);
