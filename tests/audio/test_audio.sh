@@ -37,7 +37,8 @@ write("fast.wav", sweep(500, 1400, 4800, 16000), 16000)
 END
 
 "$unroll" train tones --streaming --hidden 16 --epochs 20 --threads 1 --quiet --out run >message 2>&1
-holds "training: $(tail -2 message)" test $? = 0
+code=$?
+holds "training: $(tail -2 message)" test $code = 0
 "$unroll" inspect tones >message 2>&1
 holds "rate and features of the data: $(cat message)" grep -q '8000 samples a second (--sample-rate), mfcc:13,25ms,10ms (--features)$' message
 accuracy=$("$unroll" eval run tones --json 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["accuracy"])')
@@ -71,7 +72,8 @@ for layout in adjacent libri table; do
     holds "task of $layout" grep -q "^command  unroll train $layout --task transcribe" message
 done
 "$unroll" train adjacent --layers 1 --hidden 16 --epochs 120 --threads 1 --quiet --out said >message 2>&1
-holds "training with transcripts: $(tail -2 message)" test $? = 0
+code=$?
+holds "training with transcripts: $(tail -2 message)" test $code = 0
 "$unroll" eval said adjacent --json >out 2>message
 holds "the texts are learned: $(cat out)" python3 -c 'import json; assert json.load(open("out"))["wer"] < .1'
 "$unroll" predict said up.wav >out 2>message
@@ -115,7 +117,8 @@ holds "another rate: $(cat out)" grep -q 'width 5' out
 
 # A wake word: heard where it ends in a stream of other sounds, once each time
 "$unroll" train tones --wake up --val 0.2 --test 12 --epochs 40 --threads 1 --json --quiet --out waking >scores 2>message
-holds "training a wake word: $(cat message)" test $? = 0
+code=$?
+holds "training a wake word: $(cat message)" test $code = 0
 holds "misses, false accepts and how long was listened: $(cat scores)" python3 -c '
 import json
 test = json.load(open("scores"))["test"]
@@ -161,7 +164,8 @@ for name in [f"calls/{i}" for i in range(24)] + ["new/24", "new/25"]:
     open(name + ".txt", "w").write(f"{begin / 8000:.6f}\t{end / 8000:.6f}\tcall\n")
 END
 "$unroll" train calls --streaming --hidden 16 --epochs 30 --threads 1 --quiet --out calling >message 2>&1
-holds "training on labels of frames: $(tail -2 message)" test $? = 0
+code=$?
+holds "training on labels of frames: $(tail -2 message)" test $code = 0
 "$unroll" eval calling new --json >scores 2>/dev/null
 holds "frame F1 and AUC: $(cat scores)" python3 -c '
 import json
@@ -190,7 +194,8 @@ for name, spans in (("long/a/bursts", bursts), ("long/noise", []), ("long/whole"
 END
 "$unroll" predict calling long --keep file --json >tags 2>/dev/null
 "$unroll" predict calling long --write labels >out 2>message
-holds "label files: $(cat message)" test $? = 0 -a ! -s out
+code=$?
+holds "label files: $(cat message)" test $code = 0 -a ! -s out
 holds "a sound without labels has an empty file" test -f long/noise.txt -a ! -s long/noise.txt
 holds "a label until the end: $(cat long/whole.txt)" test "$(tail -1 long/whole.txt | cut -f 2,3)" = "4.000000	call"
 "$unroll" predict calling long --keep file --json >again 2>message
@@ -263,7 +268,8 @@ for i in range(24):
 END
 for mean in '' ,mean=sound; do
     "$unroll" train colors --features "log-mel:12,25ms,10ms$mean" --hidden 8 --epochs 2 --threads 1 --quiet --out "colored$mean" >message 2>&1
-    holds "training with features$mean: $(tail -2 message)" test $? = 0
+    code=$?
+    holds "training with features$mean: $(tail -2 message)" test $code = 0
     for sound in colors/low/0.wav loud.wav; do "$unroll" predict "colored$mean" $sound --json 2>/dev/null; done >"heard$mean"
 done
 holds "mean=sound ignores the level: $(cat heard heard,mean=sound)" python3 -c '

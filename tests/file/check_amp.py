@@ -231,5 +231,5 @@ with tempfile.TemporaryDirectory() as folder:
     for network in (("LSTM", 1, 0), ("LSTM", 2, 0), ("LSTM", 1, 1), ("GRU", 1, 0), ("GRU", 2, 1)):
         check_network(*network, rng)
     check_refusals(rng)
-print(f"amp: {passed} passed, {failed} failed, {skipped} skipped" + (": neural-amp-modeler is not installed" if skipped else ""))
+print(f"amp: {passed} passed, {failed} failed, {skipped} skipped" + (": neural-amp-modeler is not installed (pip install neural-amp-modeler==0.13.0 for PEERS_PYTHON)" if skipped else ""))
 sys.exit(failed > 0)
