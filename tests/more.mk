@@ -24,7 +24,7 @@ gpu-bundle:
 
 # Several programs in one (tools/gpu_bundle.c): all names of each are local except for its main.
 BUNDLED = unroll test_device test_ways test_curve test_ranks
-$B/bundled/unroll.o: $(filter-out $B/extensions/serve/cli/%,$(CLI)) $B/extensions/serve/cli/serve_none.o
+$B/bundled/unroll.o: $(filter-out $B/extensions/serve/cli/%,$(CLI)) $B/extensions/serve/cli/serve_none.o $B/extensions/serve/cli/load.o
 $B/bundled/test_device.o: $t/cases/test_device.o $t/cases/case.o
 $B/bundled/test_ways.o: $t/cases/test_ways.o $t/cases/case.o
 $B/bundled/test_curve.o: $t/cases/test_curve.o

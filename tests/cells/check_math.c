@@ -164,7 +164,10 @@ static void check_fma(void)
     uint32_t wrong = 0, bits = 1;
     for (int i = 0; i < 1 << 20; i++) {
         float term[3];
-        for (int k = 0; k < 3; k++) term[k] = v_of_bits((bits = bits * 1664525 + 1013904223) ^ bits >> 16);
+        for (int k = 0; k < 3; k++) {
+            bits = bits * 1664525 + 1013904223;
+            term[k] = v_of_bits(bits ^ bits >> 16);
+        }
         const int exponent = i % 4 ? -127 : i % 200 - 100; /* -127: has one bit less than floats of normal size */
         if (i % 4 < 2)
             term[0] = ldexpf(1 - 0x1p-23f, exponent / 2),
