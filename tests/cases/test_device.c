@@ -291,13 +291,21 @@ static double point(const char *loss, const char *device, float z, float y, floa
     return result.loss;
 }
 
+/* Returns whether a loss is a sum over single values, not over classes or whole sequences. */
+static bool is_of_points(const char *name)
+{
+    int index = LOSS_NONE;
+    CHECK(loss_find(name, &index) == UNROLL_OK, "%s", unroll_last_error());
+    return index != LOSS_NONE && !loss_at(index)->of_classes && !loss_at(index)->of_sequences;
+}
+
 /* Losses of single values for which careless formulas overflow. A rate of e^100 exceeds the range of float. */
 static void check_far_points(const char *device)
 {
     static const float far[] = {-100, -20, 0.5f, 20, 100};
     unroll_entry entry = {.size = sizeof entry};
     for (int i = 0; unroll_list(UNROLL_LIST_LOSSES, i, &entry); i++)
-        for (int k = 0; k < 10 && !entry.of_classes; k++) {
+        for (int k = 0; k < 10 && is_of_points(entry.name); k++) {
             const char *loss = entry.name;
             float here = NAN, there = NAN, z = far[k / 2] - (strcmp(loss, "poisson") ? 0 : 20), y = (float)(k % 2);
             double a = point(loss, "cpu", z, y, &here), b = point(loss, device, z, y, &there);
