@@ -333,7 +333,7 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
     static struct numbers expected, got;
     const struct cell_declaration *c = scalar->declaration;
     uint64_t seed = 11;
-    int differ[6] = {0}, count = 0;
+    int differ[MOST_ISAS] = {0}, count = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
         pack(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
@@ -467,7 +467,7 @@ static void check_all_bf16x3(int asks)
 
 int main(int count, char **words)
 {
-    struct isa_table isa[5];
+    struct isa_table isa[MOST_ISAS];
     int asks = check_quick(count, words) ? 50 : 200;
     find_isas(isa);
     fill_all();

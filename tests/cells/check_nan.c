@@ -75,7 +75,7 @@ static void check_table(const char *isa, const struct cell_kernels *const *table
 
 int main(void)
 {
-    struct isa_table isa[5];
+    struct isa_table isa[MOST_ISAS];
     find_isas(isa);
     check_table("scalar", cells_scalar, cell_recorders);
     check_table("scalar", toys_scalar, toy_recorders);

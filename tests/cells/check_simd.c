@@ -185,7 +185,7 @@ static void check_ends(const struct isa_table *isa)
 
 int main(void)
 {
-    struct isa_table isa[5];
+    struct isa_table isa[MOST_ISAS];
     find_isas(isa);
     if (!isa[0].name)
         check_skip("this processor has no instruction set that the cells have kernels for");

@@ -7,11 +7,13 @@
 struct isa_table {
     const char *name;
     const struct cell_kernels *const *cells, *const *toys;
-    bool int8_alone; /* cells have only fused steps with int8 weights; comes last */
+    bool int8_alone; /* cells have only fused steps with int8 weights; they come last */
 };
 
+enum { MOST_ISAS = 6 }; /* with the NULL name */
+
 /* Fills in the list, terminated by a NULL name. */
-static inline void find_isas(struct isa_table isa[5])
+static inline void find_isas(struct isa_table isa[MOST_ISAS])
 {
     int count = 0;
 #ifdef __x86_64__
@@ -23,6 +25,8 @@ static inline void find_isas(struct isa_table isa[5])
     }
     if (isa_available(ISA_AVX512_VNNI))
         isa[count++] = (struct isa_table){"avx512_vnni", cells_avx512_vnni, toys_avx512, true};
+    if (isa_available(ISA_AVX2))
+        isa[count++] = (struct isa_table){"avx2, int8 alone", cells_int8_avx2, toys_avx2, true};
 #endif
 #ifdef __aarch64__
     isa[count++] = (struct isa_table){"neon", cells_neon, toys_neon, false};

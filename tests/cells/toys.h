@@ -7,6 +7,7 @@
 extern const struct cell_kernels *const toys_scalar[];
 extern const struct cell_kernels *const toys_f64[];
 extern const struct cell_kernels *const toys_avx2[];
+extern const struct cell_kernels *const cells_int8_avx2[]; /* the library's cells: only fused steps with int8 weights */
 extern const struct cell_kernels *const toys_avx512[];
 extern const struct cell_kernels *const toys_amx[];            /* only steps with bf16x3 splits */
 extern const struct cell_kernels *const toys_two_registers[];  /* AVX-512, V of 32 floats, pointwise */
