@@ -23,11 +23,11 @@ static const struct program_folder opencl_folder = {"UNROLL_OPENCL_CACHE", "open
 
 /* ---- building ----------------------------------------------------------------------------- */
 
-/* Subnormals are flushed to zero, as on every ISA of the CPU. */
+/* Subnormals are flushed to zero, as on every ISA of the CPU. Without -w, PoCL prints its number of warnings. */
 static const char *options_of(const struct opencl_context *c)
 {
-    return c->form.divides ? "-cl-std=CL1.2 -cl-denorms-are-zero -cl-fp32-correctly-rounded-divide-sqrt"
-                           : "-cl-std=CL1.2 -cl-denorms-are-zero";
+    return c->form.divides ? "-w -cl-std=CL1.2 -cl-denorms-are-zero -cl-fp32-correctly-rounded-divide-sqrt"
+                           : "-w -cl-std=CL1.2 -cl-denorms-are-zero";
 }
 
 /* Keeps the text and the compiler's log for inspection. */

@@ -3,7 +3,7 @@
 static function whose name is a single word has it in at most three files, because neither grep nor a debugger tells
 more of them apart. The rooms are those of docs/internals/design.md. Extensions have a limit that may only fall.
 Usage: test_tags.py [ROOT]"""
-# test: kinds=check-plain; args=.; seconds=3
+# test: kinds=check-plain; args=.; seconds=3; if=python3
 import collections
 import pathlib
 import re
