@@ -3,11 +3,13 @@
  * the rest of one) with such a step is a false accept. */
 #include "tasks/wake.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "unroll_stream.h"
 
 enum {
@@ -62,16 +64,17 @@ static unroll_status find_second(const unroll_dataset *data, double *steps)
 {
     char features[KEY_VALUE_SIZE], rate[KEY_VALUE_SIZE];
     unroll_features *made;
+    int64_t samples;
     if (strcmp(data->reader, "audio") || !key_value_find(data->options, "features", features) ||
-        !key_value_find(data->options, "sample-rate", rate))
+        !key_value_find(data->options, "sample-rate", rate) ||
+        number_whole_integer(rate, 1, INT_MAX, &samples) != NUMBER_OK)
         return fail(UNROLL_DATA, "`wake`: '%s' has no sounds; fix: give a folder of sounds, a folder for each class",
                     data->name);
-    const int samples = atoi(rate);
-    const size_t bytes = unroll_features_bytes(features, samples, 1);
+    const size_t bytes = unroll_features_bytes(features, (int)samples, 1);
     void *memory = bytes ? allocate_zeroed(bytes, 1) : NULL;
     if (memory == NULL)
         return bytes ? fail(UNROLL_RESOURCE, "no memory for features") : UNROLL_USAGE;
-    const unroll_status status = unroll_features_init(memory, bytes, features, samples, 1, &made);
+    const unroll_status status = unroll_features_init(memory, bytes, features, (int)samples, 1, &made);
     if (status == UNROLL_OK)
         *steps = (double)samples / unroll_features_hop(made);
     release(memory);
