@@ -22,7 +22,7 @@ enum { WINDOW = 1024, MAX_ROWS = 32, CONTEXT = 2048, SAMPLES_OF_A_ROW = 8 * CONT
 enum { WARM_UP = 256 }; /* samples at the begin of an epoch that are not counted, at most a quarter of a window */
 
 /* Sums over the counted samples of an evaluation. */
-struct sums {
+struct effect_sums {
     double error, energy, dry; /* of target - output, target, target - gain x input, squared */
 };
 
@@ -34,7 +34,7 @@ struct effect_part {
     uint64_t seed;
     size_t piece, context; /* distance of the rows in the part; samples of a row that are not counted */
     double gain;
-    struct sums sums;
+    struct effect_sums sums;
 };
 
 /* ---- the data and the network ---- */
@@ -273,7 +273,7 @@ static void effect_observe(struct part *part, int64_t number, const struct task_
     struct effect_part *p = (struct effect_part *)part;
     const size_t count = (size_t)part->shape->rows * (size_t)part->shape->steps;
     if (number == 0)
-        p->sums = (struct sums){0};
+        p->sums = (struct effect_sums){0};
     for (size_t i = 0; i < count; i++) {
         const double y = (double)batch->values[i];
         if (isnan(y))

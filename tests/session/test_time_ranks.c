@@ -320,7 +320,7 @@ static void test_refusals(void)
     with = c, with.machine.checkpoint_time = 100;
     refuse("lstm", with, UNROLL_UNSUPPORTED, "`checkpoint_time`");
     with = c, with.machine.pieces = 6;
-    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: set pieces = 5");
+    refuse("lstm", with, UNROLL_UNSUPPORTED, "fix: set `pieces` = 5");
     with = c, with.mode = UNROLL_MODULE, with.machine.exact = 1;
     refuse("paragru", with, UNROLL_UNSUPPORTED, "not exact");
 }

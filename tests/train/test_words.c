@@ -338,7 +338,7 @@ static void test_whole_pieces(const unroll_dataset *text)
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         unroll_trainer_free(trainer);
     config.bptt = -1;
-    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_USAGE, "bptt = -1");
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_USAGE, "`bptt` = -1");
     unroll_model_free(model);
     CHECK(unroll_memory_limit() > 1 << 20, "the limit of this machine is %g", (double)unroll_memory_limit());
 }

@@ -121,7 +121,7 @@ static void step_layer(const struct unroll_model *m, const struct amp *a, int la
 }
 
 /* Computes the states after silence: state [layers, 2, hidden], h and c of each layer. */
-static unroll_status settle(const struct unroll_model *m, const struct amp *a, float *const *bias, double *state)
+static unroll_status settle_nam(const struct unroll_model *m, const struct amp *a, float *const *bias, double *state)
 {
     const size_t n = (size_t)a->hidden;
     double *gate;
@@ -164,7 +164,7 @@ static unroll_status make_weights(const struct unroll_model *m, const struct amp
         if ((bias[i] = amp_biases(m, i, GATES * n)) == NULL)
             status = fail(UNROLL_RESOURCE, "no memory for the biases of a model");
     if (status == UNROLL_OK)
-        status = settle(m, a, bias, state);
+        status = settle_nam(m, a, bias, state);
     for (int i = 0; i < a->layers && status == UNROLL_OK; i++)
         append_layer(array, m, a, i, bias[i], state + 2 * n * (size_t)i);
     append(array, model_values(m, PARAM_W_DENSE, a->layers, 0), n);

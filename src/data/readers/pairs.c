@@ -34,7 +34,7 @@ static const struct key pairs_keys[] = {
     {0}};
 
 /* The sounds of a pair, until both have been read. stem: their common path, without role and suffix. */
-struct pair {
+struct sound_pair {
     char stem[MAX_PATH];
     struct sound sound[ROLES];
     bool has[ROLES], done;
@@ -44,7 +44,7 @@ struct pairs {
     const struct pairs_options *options;
     struct input *in;
     struct builder *builder;
-    struct pair *pair;
+    struct sound_pair *pair;
     size_t count, room;
     int rate, column[ROLES];
     bool finds_delay;
@@ -88,7 +88,7 @@ static bool is_pair_file(const char *path, const char *head, size_t bytes)
     return (void)path, (void)head, (void)bytes, false;
 }
 
-static unroll_status pair_of(struct pairs *p, const char *member, size_t length, struct pair **found)
+static unroll_status pair_of(struct pairs *p, const char *member, size_t length, struct sound_pair **found)
 {
     if (length >= MAX_PATH)
         return fail(UNROLL_DATA, "'%.80s..': the path is longer than %d bytes; fix: use shorter names of folders",
@@ -105,7 +105,7 @@ static unroll_status pair_of(struct pairs *p, const char *member, size_t length,
         p->room = room;
     }
     *found = &p->pair[p->count++];
-    **found = (struct pair){.done = false};
+    **found = (struct sound_pair){.done = false};
     memcpy((*found)->stem, member, length);
     return UNROLL_OK;
 }
@@ -165,13 +165,13 @@ static unroll_status take_sound(struct pairs *p, struct sound *sound)
 /* ---- a pair ---- */
 
 /* Returns "'a-': " or "" for messages. */
-static const char *pair_name(const struct pair *pair, char text[MAX_PATH + 8])
+static const char *pair_name(const struct sound_pair *pair, char text[MAX_PATH + 8])
 {
     snprintf(text, MAX_PATH + 8, *pair->stem ? "'%s': " : "%s", pair->stem);
     return text;
 }
 
-static unroll_status check_lengths(struct pairs *p, const struct pair *pair)
+static unroll_status check_lengths(struct pairs *p, const struct sound_pair *pair)
 {
     const size_t x = pair->sound[INPUT].frames, y = pair->sound[TARGET].frames;
     const size_t longer = x > y ? x : y, difference = longer - (x > y ? y : x);
@@ -188,7 +188,7 @@ static unroll_status check_lengths(struct pairs *p, const struct pair *pair)
 }
 
 /* Chooses by how many samples the target comes later than the input, and reports a lag that is not corrected. */
-static unroll_status choose_delay(struct pairs *p, const struct pair *pair, size_t count, int64_t *delay)
+static unroll_status choose_delay(struct pairs *p, const struct sound_pair *pair, size_t count, int64_t *delay)
 {
     char name[MAX_PATH + 8];
     const int found = sound_delay(pair->sound[INPUT].samples, pair->sound[TARGET].samples, count, MAX_DELAY);
@@ -203,7 +203,7 @@ static unroll_status choose_delay(struct pairs *p, const struct pair *pair, size
 }
 
 /* Moves the target earlier by its delay; samples that it does not have are NaN, which do not count. */
-static unroll_status shift(struct pairs *p, const struct pair *pair, size_t count)
+static unroll_status shift(struct pairs *p, const struct sound_pair *pair, size_t count)
 {
     const struct sound *target = &pair->sound[TARGET];
     int64_t delay;
@@ -218,7 +218,7 @@ static unroll_status shift(struct pairs *p, const struct pair *pair, size_t coun
     return UNROLL_OK;
 }
 
-static unroll_status take_pair(struct pairs *p, struct pair *pair)
+static unroll_status take_pair(struct pairs *p, struct sound_pair *pair)
 {
     const size_t x = pair->sound[INPUT].frames, y = pair->sound[TARGET].frames, count = x < y ? x : y;
     TRY(check_lengths(p, pair));
@@ -233,7 +233,7 @@ static unroll_status take_pair(struct pairs *p, struct pair *pair)
 
 static unroll_status take_member(struct pairs *p, const char *member)
 {
-    struct pair *pair;
+    struct sound_pair *pair;
     int role;
     size_t begin;
     if (!find_role(member, &role, &begin))

@@ -242,7 +242,7 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 /* ---- loading ---- */
 
 /* A checkpoint that has been read and checked, but not applied. */
-struct loaded {
+struct loaded_checkpoint {
     unroll_model *model;
     struct kept kept; /* for a worker, its own copies */
     struct saved_state state;
@@ -289,7 +289,7 @@ static unroll_status refuse_unknown(const char *name, const char *path, const st
 }
 
 static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path,
-                                            const struct loaded *loaded)
+                                            const struct loaded_checkpoint *loaded)
 {
     for (int i = 0; i < safetensors_count(file); i++)
         TRY(refuse_unknown(safetensors_at(file, i)->name, path, &loaded->kept));
@@ -315,7 +315,7 @@ static void take_copies(const float *from, size_t copies, size_t size, const str
 
 /* Reads a tensor. Vectors of workers are missing in checkpoints of a single process or of another policy. */
 static unroll_status take_tensor(const struct safetensors *file, const char *path, const unroll_trainer *trainer,
-                                 int index, struct loaded *loaded, float *at)
+                                 int index, struct loaded_checkpoint *loaded, float *at)
 {
     const struct exchange *e = trainer->exchange;
     const struct kept *kept = &loaded->kept;
@@ -347,7 +347,7 @@ static unroll_status take_tensor(const struct safetensors *file, const char *pat
 }
 
 static unroll_status take_tensors(const struct safetensors *file, const char *path, const unroll_trainer *trainer,
-                                  struct loaded *loaded)
+                                  struct loaded_checkpoint *loaded)
 {
     float *at = loaded->kept.numbers;
     loaded->whole = true;
@@ -373,7 +373,7 @@ static unroll_status check_network(const unroll_trainer *trainer, const unroll_m
 
 /* Reads the weights from one file, or from the shards with this id. */
 static unroll_status take_weights(const unroll_trainer *trainer, const struct safetensors *file, const char *path,
-                                  const char *directory, const char *model_path, struct loaded *loaded)
+                                  const char *directory, const char *model_path, struct loaded_checkpoint *loaded)
 {
     const char *id = safetensors_metadata(file, SHARD_ID_KEY);
     char index[PATH_MAX];
@@ -391,7 +391,7 @@ static unroll_status take_weights(const unroll_trainer *trainer, const struct sa
 }
 
 static unroll_status take_files(const unroll_trainer *trainer, const struct safetensors *file, const char *path,
-                                const char *directory, const char *model_path, struct loaded *loaded)
+                                const char *directory, const char *model_path, struct loaded_checkpoint *loaded)
 {
     TRY(check_identity(trainer, file, path));
     TRY(take_weights(trainer, file, path, directory, model_path, loaded));
@@ -406,7 +406,7 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
     return take_tensors(file, path, trainer, loaded);
 }
 
-static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
+static unroll_status apply(unroll_trainer *trainer, const struct loaded_checkpoint *loaded)
 {
     unroll_parameter to = {.size = sizeof to}, from = {.size = sizeof from};
     for (int i = 0; i < unroll_model_parameters(trainer->model); i++) {
@@ -421,7 +421,7 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
     return give_state(trainer, &loaded->state, loaded->whole);
 }
 
-static unroll_status read_files(const unroll_trainer *trainer, const char *directory, struct loaded *loaded)
+static unroll_status read_files(const unroll_trainer *trainer, const char *directory, struct loaded_checkpoint *loaded)
 {
     char path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
@@ -434,7 +434,7 @@ static unroll_status read_files(const unroll_trainer *trainer, const char *direc
 }
 
 /* Hashes everything that was read: ranks on other machines may have found older files. */
-static uint64_t hash_loaded(const struct loaded *loaded)
+static uint64_t hash_loaded(const struct loaded_checkpoint *loaded)
 {
     const struct trainer_state *trainer = &loaded->state.trainer;
     const int64_t steps[] = {trainer->step, loaded->state.forwards, loaded->state.updates, trainer->best_step,
@@ -445,7 +445,7 @@ static uint64_t hash_loaded(const struct loaded *loaded)
 unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)
 {
     unroll_comm *comm = trainer->config.machine.comm;
-    struct loaded loaded = {0};
+    struct loaded_checkpoint loaded = {0};
     char found[PATH_MAX];
     TRY(unroll_comm_agree(comm, checkpoint_find(directory, found)));
     locale_t before = point_begin();
