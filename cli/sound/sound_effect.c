@@ -64,7 +64,7 @@ static void make_header(char header[HEADER], int rate, int64_t samples)
 static unroll_status check_sound(const unroll_model *model, const struct stepper *stepper, const struct frames *frames)
 {
     json_t *task = task_of(model);
-    const int rate = (int)json_integer_value(json_object_get(task, "sample_rate"));
+    const json_int_t rate = json_integer_value(json_object_get(task, "sample_rate"));
     json_decref(task);
     if (stepper->width != 1)
         return complain(UNROLL_USAGE,
@@ -78,9 +78,9 @@ static unroll_status check_sound(const unroll_model *model, const struct stepper
                         frames->wav.channels);
     if (rate && frames->wav.rate != rate)
         return complain(UNROLL_DATA,
-                        "the sound has %d samples a second, and the model was trained with %d; fix: convert it, for "
-                        "example with 'sox IN.wav -r %d OUT.wav'",
-                        frames->wav.rate, rate, rate);
+                        "the sound has %d samples a second, and the model was trained with %lld; fix: convert it, for "
+                        "example with 'sox IN.wav -r %lld OUT.wav'",
+                        frames->wav.rate, (long long)rate, (long long)rate);
     return UNROLL_OK;
 }
 

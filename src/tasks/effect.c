@@ -4,6 +4,7 @@
  * of it run in parallel, one window of `steps` samples after another, with the states of the window before. The first
  * window begins at a random shift in each epoch. Evaluation: overlapping pieces run in parallel; each piece but the
  * first begins with CONTEXT samples that set the states and are not counted. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/philox.h"
 #include "model/model.h"
 #include "tasks/examples/examples.h"
@@ -112,15 +114,17 @@ static double best_gain(const struct members *members, const float *x, const flo
 static unroll_status effect_fit(const struct task_request *request, json_t **schema)
 {
     struct members members;
-    char rate[KEY_VALUE_SIZE];
+    char text[KEY_VALUE_SIZE];
+    int64_t rate;
     TRY(need_sounds(request->data));
     TRY(members_of_series(request, PART_TRAINING, &members));
     const double gain =
         best_gain(&members, sound_of(request->data, "input")->numbers, sound_of(request->data, "target")->numbers);
     members_end(&members);
     *schema = json_pack("{s:[s], s:f}", "targets", "target", "gain", gain);
-    if (*schema && request->data->options && key_value_find(request->data->options, "sample-rate", rate))
-        json_object_set_new(*schema, "sample_rate", json_integer(atoi(rate)));
+    if (*schema && request->data->options && key_value_find(request->data->options, "sample-rate", text) &&
+        number_whole_integer(text, 1, INT_MAX, &rate) == NUMBER_OK)
+        json_object_set_new(*schema, "sample_rate", json_integer(rate));
     return *schema ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");
 }
 

@@ -1,5 +1,6 @@
 #include "convert/amp/amp.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,8 @@ unroll_status amp_new(const struct amp *amp, int rate, struct unroll_model **mod
 int amp_rate(const unroll_model *m)
 {
     const json_t *task = json_object_get(m->tree, "task");
-    return (int)json_integer_value(json_object_get(task, "sample_rate"));
+    const json_int_t rate = json_integer_value(json_object_get(task, "sample_rate"));
+    return rate > 0 && rate <= INT_MAX ? (int)rate : 0;
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
