@@ -11,7 +11,7 @@ if "TRITON_PYTHON" not in os.environ:
     if found.returncode:
         print(f"skipped: {found.stdout.strip()}\ntriton: 0 passed, 0 failed, 1 skipped")
         sys.exit(0)
-    os.execve(found.stdout.strip(), ["python3", *sys.argv], os.environ | {"TRITON_PYTHON": "1"})
+    os.execve(found.stdout.strip(), [found.stdout.strip(), *sys.argv], os.environ | {"TRITON_PYTHON": "1"})
 
 import numpy as np
 import tritonclient.http as triton
