@@ -92,7 +92,7 @@ class Conversion:
         if self.order:
             refuse(layer, "an embedding can only be the first layer")
         if layer.mask_zero:
-            print(f"note: '{layer.name}' masks symbol 0: pad at the end of rows, and give their lengths beside the tokens; "
+            print(f"note: '{layer.name}' masks symbol 0: pad at the end of rows, and give their lengths next to the tokens; "
                   "without lengths, or with 0 inside of a row, the results are others than Keras'")
         self.add_module(layer.name, "", {"weight": np.asarray(layer.get_weights()[0], np.float32)})
 

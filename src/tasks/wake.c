@@ -1,6 +1,6 @@
-/* Each sound follows the end of another one that is not the word, because a stream does not begin with the word. Scores
- * are log odds. A sound with the word is missed if no step exceeds the threshold. Of other sounds, each second (or
- * the rest of one) with such a step is a false accept. */
+/* Wake words, for the task classify. In training each sound follows the end of another one that is not the word,
+ * because a stream does not begin with the word. Scores are log odds. A sound with the word is missed if no step
+ * exceeds the threshold. In other sounds, each second (or the rest of one) with such a step is a false accept. */
 #include "tasks/wake.h"
 
 #include <limits.h>

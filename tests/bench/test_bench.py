@@ -290,7 +290,7 @@ def test_gpu_table():
 def test_gpu_numbers():
     regime = gpu.parse_line(GPU_LINE)
     check("floors", (regime.floor("infer"), regime.floor("train")) == (0.5, 1.25))
-    check("a floor that nobody made", gpu.parse_line(GPU_LINE.replace("0.5,0.75", "-")).floor("train") is None)
+    check("a missing floor", gpu.parse_line(GPU_LINE.replace("0.5,0.75", "-")).floor("train") is None)
     check("the best peer counts", gpu.ratio(ANSWERS) == 2.5)
     check("no ratio without us", gpu.ratio({**ANSWERS, "Unroll": {"refused": "no"}}) is None)
     check("one peer is enough", gpu.ratio({**ANSWERS, "cuDNN": {"refused": "no"}}) == 4)

@@ -125,19 +125,20 @@ static void check_copies(const struct cell_kernels *const *table, const char *na
     for (; *table; table++)
         for (int phase = 0; phase < (*table)->declaration->phases; phase++) {
             cell_kernel *backward = (*table)->backward[phase];
-            int beside = 0, differ = 0;
+            int copy_differs = 0, differ = 0;
             for (size_t width = 1; width <= WIDEST; width++)
                 for (enum layout layout = 0; layout < LAYOUTS; layout++) {
                     float copy[ROWS * FIELDS * APART];
                     for (size_t i = 0; i < sizeof copy / sizeof *copy; i++) copy[i] = UNTOUCHED;
                     run(backward, &expected, layout, width, (struct fields){0});
                     run(backward, &got, layout, width, (struct fields){copy, APART, FIELDS * APART});
-                    beside += memcmp(&got, &expected, sizeof got) != 0;
+                    copy_differs += memcmp(&got, &expected, sizeof got) != 0;
                     const struct fields in = fields_of(got.array[layout == IN_PLACE ? 0 : 6], layout, width);
                     differ += differing_copies((*table)->declaration, phase, &in, copy, width);
                 }
-            CHECK(beside == 0 && differ == 0, "%s %s, phase %d: %d steps differ with a copy, %d numbers of the copy",
-                  name, (*table)->declaration->name, phase, beside, differ);
+            CHECK(copy_differs == 0 && differ == 0,
+                  "%s %s, phase %d: %d steps differ with a copy, %d numbers of the copy", name,
+                  (*table)->declaration->name, phase, copy_differs, differ);
         }
 }
 

@@ -380,7 +380,7 @@ holds "a step is said once" test "$(grep -c '^step 1 ' message)" -eq 1
 holds "--bptt full is a step an epoch" grep -q '"steps":2,"epochs":2.0,' output
 holds "--bptt full is saved" grep -q '"bptt": "full"' pieces/config.json
 unroll train --resume pieces --epochs 3 --json --quiet > output
-holds "--bptt full goes on" grep -q '"steps":3,' output
+holds "--bptt full continues" grep -q '"steps":3,' output
 (ulimit -v 400000; unroll train text.txt --hidden 1024 --bptt full --batch 1 --out none --quiet) 2> message
 judge "memory of the shell below the forecast" 5 $?
 holds "nothing was written" test ! -e none
@@ -528,7 +528,7 @@ epoch=$(unroll train text.txt $heart --epochs 1 --quiet --out epoch --json | sed
 holds "three validations after the best it ends" test "$last" -eq $((best + 3 * epoch))
 holds "before its 30 epochs" test "$last" -lt $((30 * epoch))
 holds "and says so" grep -q '^3 validations without improvement' message
-holds "with the command that goes on" grep -q '^  unroll train --resume heart --patience 0$' message
+holds "with the command that resumes" grep -q '^  unroll train --resume heart --patience 0$' message
 holds "the best is the lowest of the metrics" test "$best" = "$(grep -v '"val_loss":null' heart/metrics.jsonl |
     sed 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.]*\),.*/\2 \1/' | sort -g | sed -n '1s/.* //p')"
 holds "a run ends with its best weights" cmp -s heart/model.safetensors heart/ckpt/step-"$best"/model.safetensors
@@ -547,7 +547,7 @@ holds "and the same best weights" cmp -s heart/model.safetensors stopped/model.s
 cp -r heart impatient; unroll train --resume impatient --quiet
 holds "a run without patience does nothing more" test "$(ls impatient/ckpt | wc -l)" -eq 2 -a -d impatient/ckpt/step-"$last"
 unroll train --resume impatient --patience 0 --steps $((last + 2)) --quiet
-holds "without a limit it goes on from its newest weights" test -d impatient/ckpt/step-$((last + 2))
+holds "without a limit it resumes from its newest weights" test -d impatient/ckpt/step-$((last + 2))
 holds "the best stays" cmp -s impatient/model.safetensors heart/model.safetensors
 refuses "patience without a validation" 2 train text.txt --patience 3 --val 0
 
@@ -555,10 +555,10 @@ refuses "overwriting nothing" 2 train text.txt --overwrite
 refuses "overwriting what is no run" 2 train text.txt --out full --overwrite
 mkdir begun && echo '{}' > begun/config.json
 refuses "out is a run without a checkpoint" 2 train text.txt --out begun
-unroll train text.txt $small --steps 4 --val 0 --quiet --out anew
+unroll train text.txt $small --steps 4 --val 0 --quiet --out again
 echo mine > heart/notes
 unroll train text.txt $small --steps 4 --val 0 --quiet --overwrite --out heart
-holds "a run is begun anew" cmp -s heart/model.safetensors anew/model.safetensors
+holds "a run is started again" cmp -s heart/model.safetensors again/model.safetensors
 holds "and nothing is left of the one before" test "$(cd heart && find . -type f ! -name 'events*' | sort | tr '\n' ' ')" = \
     "./ckpt/step-4/model.safetensors ./ckpt/step-4/optim.safetensors ./config.json ./metrics.jsonl ./model.safetensors ./notes "
 holds "its curve is that of the new one" test "$(ls heart/events.* | wc -l) $(grep -c '"step":1,' heart/metrics.jsonl)" = "1 1"
@@ -575,7 +575,7 @@ holds "and is kept low" test "$(grep -c 'rises' message) $(grep -cE '^step 200 .
 unroll train text.txt $small --steps 30 --out closed 2>&-
 holds "train without standard error" test $? -eq 0
 holds "no message is among the metrics" test -z "$(grep -v '^{.*}$' closed/metrics.jsonl)"
-unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it goes on" test $? -eq 0
+unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it resumes" test $? -eq 0
 unroll sample run --length 5 2> message >&-; judge "no standard output" 5 $?
 unroll eval run - 2> message <&-; judge "no standard input" 3 $?
 
@@ -615,7 +615,7 @@ begin asked
 kill -USR1 $child
 for _ in $(seq 12000); do grep -q '^resume:' child.message && break; sleep 0.01; done
 kill -INT $child; wait $child; holds "SIGINT exits with 75" test $? -eq 75
-holds "SIGUSR1 saves and goes on" test "$(grep -c '^resume:' child.message)" -eq 2
+holds "SIGUSR1 saves and continues" test "$(grep -c '^resume:' child.message)" -eq 2
 unroll train --resume asked --quiet
 holds "resume after SIGINT is bit-exact" cmp -s asked/model.safetensors straight/model.safetensors
 

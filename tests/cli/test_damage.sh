@@ -46,9 +46,9 @@ judge() {
     rm -rf before && cp -r hurt before
     train --resume hurt --steps 24
     case $? in
-    0)  holds "$1 goes on to the same weights" cmp -s hurt/model.safetensors whole/model.safetensors
-        holds "$1 goes on to the same checkpoint" diff -r hurt/ckpt/step-24 whole/ckpt/step-24
-        holds "$1 goes on with the same settings" diff hurt/config.json whole/config.json
+    0)  holds "$1 resumes to the same weights" cmp -s hurt/model.safetensors whole/model.safetensors
+        holds "$1 resumes to the same checkpoint" diff -r hurt/ckpt/step-24 whole/ckpt/step-24
+        holds "$1 resumes with the same settings" diff hurt/config.json whole/config.json
         [ $# -eq 1 ] || holds "$1 is said" said '^damaged: .*hurt/ckpt/step-20';;
     2|3) holds "$1 changes nothing" diff -r hurt before > /dev/null
         holds "$1 is named" said 'hurt';;

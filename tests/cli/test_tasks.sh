@@ -321,7 +321,7 @@ refuses "a table nowhere" 5 "write to another place" predict run words.csv -o no
 unroll predict run new.txt --top-k 2 > output 2> message
 holds "the likeliest two" [ "$(head -n 1 output) $(sed 1d output | cut -d, -f1,3 | tr '\n' ' ')" = "label_1,probability_1,label_2,probability_2 open,closed closed,open " ]
 unroll eval run words.csv > output 2> message
-holds "eval beside its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output
+holds "eval prints its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output
 holds "eval --json has details" sh -c "'$binary' eval run words.csv --json 2> message | grep -q '\"details\":{\"labels\":\[\"closed\",\"open\"\]'"
 awk 'BEGIN { print "who,x,label"; for (i = 0; i < 120; i++) print "p" i % 12 "," i % 7 "," (i % 12 < 6 ? "low" : "high") }' > who.csv
 quietly train who.csv --group who --task classify --steps 5 --hidden 8 --val 0 --out groups
@@ -400,7 +400,7 @@ for how in length stratified site; do
     unroll train "${divided[@]}" --divide-by $how --steps 26 --schedule-steps 26 --save-every 9 --keep 9 --out cut --overwrite
     mv cut/ckpt/step-18 middle; rm -r cut/ckpt/* cut/model.safetensors; mv middle cut/ckpt/step-18
     unroll train --resume cut --quiet > output 2> message
-    holds "divided by $how a run goes on in the middle of its second epoch" cmp whole/model.safetensors cut/model.safetensors
+    holds "divided by $how a run resumes in the middle of its second epoch" cmp whole/model.safetensors cut/model.safetensors
 done
 sed 's/s[0-9]$/s0/' sites.csv > site.csv
 refuses "one site for two" 3 "fewer values than 2 ranks" train site.csv "${divided[@]:1}" --divide-by site --steps 1 --out town

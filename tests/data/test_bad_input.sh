@@ -161,7 +161,7 @@ data "series of one class, without a task" S_TRAIN.tsv "no task fits|--task"
 npy short.npy '<f4' '2, 3' '\0\0\0\0'
 data "an array that is cut short" short.npy "'short.npy' is truncated|get the file again"
 npy long.npy '<f4' '1,' '\0\0\0\0\0\0\0\0'
-data "an array that goes on" long.npy "'long.npy' has data after|header declares"
+data "an array that is too long" long.npy "'long.npy' has data after|header declares"
 npy huge.npy '<f4' '4, 4611686018427387904' '\0\0\0\0'
 data "an array of a size that nothing has" huge.npy "'huge.npy': its header declares more than|numbers"
 npy objects.npy '|O' '2,' '\0\0\0\0\0\0\0\0'
@@ -365,7 +365,7 @@ says "rows from the newest to the oldest" "sorted by 'date'" train back.csv --dr
 says "a column that is empty" "'z' is left out: it is empty" train missing.csv --dry-run
 says "a column that is constant" "'z' is the same in all rows" train constant.csv --dry-run
 file named/a.txt 'x\ny\nxy\nyx\n'; file named/b.txt 'z\nzz\nzzz\nzy\n'; file named/README 'about\n'
-says "a file beside those of classes" "left out: 'README'" train named --dry-run
+says "a file next to the classes" "left out: 'README'" train named --dry-run
 tar -cf lone.tar ok.csv
 says "an archive of one table" "task classify: labels in 'label'" train lone.tar --dry-run
 says "what was chosen" "task classify: labels in 'label'" train named --dry-run

@@ -244,12 +244,12 @@ static void multiply(float *c)
 static double largest_error(const float *c)
 {
     double worst = 0;
-    size_t beside = 0;
+    size_t spilled = 0;
     for (size_t m = 0; m < p.m; m++)
         for (size_t n = 0; n < (m + 1 < p.m ? p.c_row : p.n); n++) {
             const float before = p.c[m * p.c_row + n];
             if (n >= p.n) {
-                beside += c[m * p.c_row + n] != before;
+                spilled += c[m * p.c_row + n] != before;
                 continue;
             }
             const double bias = p.has_bias ? (double)p.bias[n] : 0, first = p.start == AS_IS ? (double)before : 0;
@@ -262,7 +262,7 @@ static double largest_error(const float *c)
             double error = fabs((double)c[m * p.c_row + n] - sum) / size;
             worst = error <= worst ? worst : error; /* keeps NaN */
         }
-    CHECK(!beside, "%zu values outside of the columns were written", beside);
+    CHECK(!spilled, "%zu values outside of the columns were written", spilled);
     return worst;
 }
 

@@ -257,7 +257,7 @@ static void check_memory(void)
     const double next = loss_of(first);
     CHECK(next > 0 && next < alone, "a loss falls while others come: %g, %g", alone, next);
     unroll_session_free(second);
-    CHECK(loss_of(third) > 0 && loss_of(first) < next, "a session goes on when another is gone");
+    CHECK(loss_of(third) > 0 && loss_of(first) < next, "a session continues after another is freed");
     second = session_new(model[1], 64);
     CHECK(loss_of(second) < large, "weights outlive a session");
     unroll_session_free(first);

@@ -201,7 +201,7 @@ def _(g):
     return g.add("Concat", g.sequence(x), g.sequence(x, op="GRU"), axis=2)
 
 
-@case("x beside a layer")
+@case("x and a layer")
 def _(g):
     x = g.x()
     return g.add("Concat", g.sequence(x), x, axis=-1)
@@ -269,13 +269,13 @@ def _(g):
     return g.add("Identity", g.add("Identity", y)), y
 
 
-@case("an inner value beside its function")
+@case("an inner value and its function")
 def _(g):
     y = g.fc(g.sequence(), 5)
     return y, g.add("Softmax", y, axis=-1)
 
 
-@case("a product beside its sum with a bias", "not the bias of a product")
+@case("a product and its sum with a bias", "not the bias of a product")
 def _(g):
     y = g.add("MatMul", g.sequence(), g.random(H, 5))
     return y, g.add("Add", y, g.random(5))

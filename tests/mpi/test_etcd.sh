@@ -77,7 +77,7 @@ launch second train --resume two
 second=$job
 check "$what: before that a second one waits" until_said second '^launch: another launcher has this run'
 kill -STOP $first
-check "$what: the second goes on" until_said second '^launch: start 2 with 3 ranks, from\|launch: start 2 with 3 ranks'
+check "$what: the second continues" until_said second '^launch: start 2 with 3 ranks, from\|launch: start 2 with 3 ranks'
 check "$what: and trains" until_said second '^step '
 kill -CONT $first
 wait $first

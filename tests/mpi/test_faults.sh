@@ -35,7 +35,7 @@ if command -v mpirun.openmpi >/dev/null; then
     check "$what: two go on" until_said jumps 'launch: 2 ranks train again'
     kill -STOP "$(rank_of 0 jumps)"
     check "$what: a stopped rank is named" until_said jumps '^launch: rank 0 .* does not answer'
-    check "$what: one goes on" until_said jumps 'launch: 1 rank train again'
+    check "$what: one continues" until_said jumps 'launch: 1 rank train again'
     stop_at_a_step jumps
     undisturbed_until "$step" jumps "$unroll" "${train[@]}" "${small[@]}"
 
@@ -74,7 +74,7 @@ if command -v mpirun.mpich >/dev/null; then
     until_saved mpich
     kill -KILL "$(rank_of 1 mpich)"
     check "$what: a killed rank is named" until_said mpich '^launch: rank 1 (process [0-9]* on .*) was killed'
-    check "$what: the other goes on" until_said mpich 'launch: 1 rank train again'
+    check "$what: the other continues" until_said mpich 'launch: 1 rank train again'
     stop_at_a_step mpich
     undisturbed_until "$step" mpich "$unroll" "${train[@]}" "${small[@]}"
 else

@@ -87,7 +87,7 @@ until_said lost 'launch: 2 ranks train again'
 until_newer lost
 kill -STOP "$(rank_of 0 lost)"
 check "$what: the stopped one is named" until_said lost '^launch: rank 0 .* does not answer'
-check "$what: one goes on" until_said lost 'launch: start 4 with 1 rank'
+check "$what: one continues" until_said lost 'launch: start 4 with 1 rank'
 ends lost 0
 same lost
 check "$what: the result is printed once" test "$(grep -c '{"steps":' lost.log)" = 1
@@ -138,7 +138,7 @@ until_saved told
 kill -TERM $job
 ends told 75
 check "$what: it says how to go on" says '^resume: unroll train --resume told'
-what="it goes on with another"
+what="it continues with another"
 "$unroll" launch --ranks 2 train --resume told >told.log 2>&1 &
 job=$!
 ends told 0
@@ -229,7 +229,7 @@ if mount -t tmpfs -o size=300k none disk 2>/dev/null; then
     rm disk/full
     "$unroll" launch --ranks 2 train --resume disk/run --steps 60 >disk/run.log 2>&1
     status=$?
-    check "$what: it goes on when there is room, $status" test $status = 0 -o $status = 2
+    check "$what: it continues when there is room, $status" test $status = 0 -o $status = 2
     umount disk
 else
     skip "no file system can be mounted here"

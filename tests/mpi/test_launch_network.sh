@@ -63,7 +63,7 @@ lost() {        # lost NAME HOW...: while two ranks train
     check "$what: in 3 seconds" awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a; exit !(b - a < 3) }'
     check "$what: its host counts as lost" until_said "$1" '^launch: no rank on 10.231.77.2 responds'
     wait $job
-    check "$what: the other goes on to the end, $?" test $? = 0
+    check "$what: the other continues to the end, $?" test $? = 0
     check "$what: to the weights of an undisturbed run" cmp straight/model.safetensors "$1/model.safetensors"
 }
 
@@ -85,7 +85,7 @@ check "$what: it trains on, alone" test -n "$(left)"
 check "$what: another takes its place when it may not write any more" until_said alone '^launch: 1 rank train again'
 check "$what: then it has ended" test -z "$(left)"
 wait $job
-check "$what: the other goes on to the end, $?" test $? = 0
+check "$what: the other continues to the end, $?" test $? = 0
 "$unroll" "${train[@]}" --steps 25000 --out straight2 >log 2>&1
 check "$what: to the weights of an undisturbed run" cmp straight2/model.safetensors alone/model.safetensors
 finish

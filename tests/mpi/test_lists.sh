@@ -29,7 +29,7 @@ check "layers: the loss of one process" is_close "$(last alone loss)" "$(last la
 check "layers: its validation" is_close "$(last alone val_loss)" "$(last layers val_loss)"
 check "ranks along the batch" ranks "$unroll" "${train[@]}" --device $list --split batch=2 --out rows
 check "rows: the loss of one process" is_close "$(last alone loss)" "$(last rows loss)"
-check "a run of ranks goes on in one process" "$unroll" train --resume layers --steps 8 --device cpu --split layer=1
+check "a run of ranks resumes in one process" "$unroll" train --resume layers --steps 8 --device cpu --split layer=1
 
 # A rank that is slow, because it is stopped for 90 of 100 ms, passes layers to the others while all train.
 ranks "$unroll" "${train[@]}" --layers 6 --steps 1000000000 --log-interval 50 --device $list --split layer=2 --balance --out slow &
@@ -41,7 +41,7 @@ for i in $(seq 2400); do
 done
 kill -TERM "$slow"
 wait $job
-check "a rank that became slow: work is divided anew" grep -q '"divided":{"times":[1-9][0-9]*,"work":\[0.[0-9]*,0.[0-9]*\]}' slow/metrics.jsonl
+check "a rank that became slow: work is divided again" grep -q '"divided":{"times":[1-9][0-9]*,"work":\[0.[0-9]*,0.[0-9]*\]}' slow/metrics.jsonl
 check "and the run says so" says 'work is redistributed: rank 0 [0-9]*%, rank 1 [0-9]*%'
 
 # A missing entry is reported by the rank that has it, and all ranks exit.

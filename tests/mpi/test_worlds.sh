@@ -47,7 +47,7 @@ if [ -n "$kills" ]; then
         again=$(grep -c 'train again' many.log)
     done
     check "$what: none hangs" test $hung = 0
-    check "$what: nobody was started anew" test "$(grep -c '^launch: start' many.log)" = 1
+    check "$what: no rank was started again" test "$(grep -c '^launch: start' many.log)" = 1
     same_at_a_step many
     seconds_again many
     finish
@@ -74,10 +74,10 @@ check "$what: the one that leaves is named" until_said lost 'was told to leave'
 check "$what: two go on" until_said lost 'launch: 2 ranks train again'
 kill -STOP "$(rank_of 3 lost)"
 check "$what: the stopped one is named" until_said lost '^launch: rank [01] .* does not answer'
-check "$what: one goes on" until_said lost 'launch: 1 rank train again'
+check "$what: one continues" until_said lost 'launch: 1 rank train again'
 kill -USR2 $job
 check "$what: four are there again" until_said lost 'launch: 4 ranks train again'
-check "$what: nobody was started anew" test "$(grep -c '^launch: start' lost.log)" = 1
+check "$what: no rank was started again" test "$(grep -c '^launch: start' lost.log)" = 1
 same_at_a_step lost
 
 what="a spare takes the place of a lost rank"

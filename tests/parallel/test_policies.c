@@ -253,10 +253,10 @@ static void check_server_others(void)
     leg = (struct leg){.sync = "every", .workers = 2, .until = 4, .to = path, .sum = "tree"};
     leg_weights("every", &leg, one);
     leg = (struct leg){.sync = "every", .workers = 2, .until = 9, .from = path, .sum = "tree"};
-    leg_weights("every goes on", &leg, one);
+    leg_weights("every continues", &leg, one);
     leg.sync = "server:0";
-    leg_weights("server:0 goes on", &leg, two);
-    CHECK(!memcmp(one, two, count * sizeof *one), "server:0 goes on elsewhere than every");
+    leg_weights("server:0 continues", &leg, two);
+    CHECK(!memcmp(one, two, count * sizeof *one), "server:0 continues with other weights than every");
 }
 
 /* Invalid files of arrivals, or those of another run, are refused. All ranks read the same, so that none waits for one

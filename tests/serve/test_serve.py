@@ -267,7 +267,7 @@ def bad_input(server, width, outputs):
     refused("an unknown session", 404, step(sequence_id=77), "77")
     check("a session begins", step(sequence_id="mine", sequence_start=True)[0] == 200)
     refused("a second start", 409, step(sequence_id="mine", sequence_start=True), "mine")
-    check("and goes on", step(sequence_id="mine", sequence_end=True)[0] == 200)
+    check("and continues", step(sequence_id="mine", sequence_end=True)[0] == 200)
     refused("after its end", 404, step(sequence_id="mine"))
     late = server.infer("sales", "input", good * 1000, [1000, width], timeout=1)
     refused("a deadline that cannot be met", 503, late, "deadline")

@@ -161,13 +161,13 @@ static void check_evaluation_beside(const char *isa)
                           evaluation = config_of(UNROLL_EVAL, LONG, MANY);
     training.machine.isa = evaluation.machine.isa = isa;
     unroll_model *m = new_model(spec);
-    unroll_session *train = open_with(m, training), *beside = open_with(m, evaluation);
+    unroll_session *train = open_with(m, training), *evaluating = open_with(m, evaluation);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result}, expected = {.size = sizeof expected};
     for (int i = 0; i < 3; i++) {
         MUST(unroll_session_step(train, &batch, &rates, &result));
-        MUST(unroll_session_forward(beside, &batch));
-        MUST(unroll_session_result(beside, &result));
+        MUST(unroll_session_forward(evaluating, &batch));
+        MUST(unroll_session_result(evaluating, &result));
         MUST(unroll_session_pull(train));
         unroll_model *copy = copy_of(m, spec);
         unroll_session *fresh = open_with(copy, evaluation);
@@ -178,7 +178,7 @@ static void check_evaluation_beside(const char *isa)
         unroll_session_free(fresh);
         unroll_model_free(copy);
     }
-    unroll_session_free(beside);
+    unroll_session_free(evaluating);
     unroll_session_free(train);
     unroll_model_free(m);
 }

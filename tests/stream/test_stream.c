@@ -473,7 +473,7 @@ static void test_saved(void)
     unroll_stream *other = new_stream(t.m, &t.config);
     MUST(unroll_stream_load(other, state, bytes));
     MUST(unroll_stream_step(other, NULL, next, loaded));
-    CHECK(!memcmp(went_on, loaded, sizeof loaded), "a loaded state goes on, on another ISA");
+    CHECK(!memcmp(went_on, loaded, sizeof loaded), "a loaded state continues on another ISA");
     CHECK_REFUSED(unroll_stream_save(t.s, state, bytes - 1), UNROLL_USAGE, "bytes, not");
     free(other);
     free(state);

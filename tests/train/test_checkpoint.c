@@ -79,7 +79,7 @@ static void test_the_best_is_known(const unroll_dataset *text)
 static void check_resume(const unroll_dataset *text, const char *optimizer, const char *schedule, int first)
 {
     unroll_trainer_config config = small_config();
-    char straight[256], stopped[256], resumed[256], beside[256];
+    char straight[256], stopped[256], resumed[256], delayed[256];
     unroll_snapshot *snapshot;
     unroll_evaluation found = {.size = sizeof found};
     config.rates = unroll_hyperparameters_default(optimizer);
@@ -87,7 +87,7 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     name_path(straight, "straight");
     name_path(stopped, "stopped");
     name_path(resumed, "resumed");
-    name_path(beside, "beside");
+    name_path(delayed, "delayed");
 
     struct training training = start(text, &config);
     steps(&training, first);
@@ -95,8 +95,8 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     MUST(unroll_trainer_save(training.trainer, stopped));
     MUST(unroll_trainer_snapshot(training.trainer, &snapshot));
     steps(&training, 3);
-    MUST(unroll_snapshot_write(snapshot, beside));
-    check_same_checkpoints(stopped, beside, "a snapshot, written three steps later");
+    MUST(unroll_snapshot_write(snapshot, delayed));
+    check_same_checkpoints(stopped, delayed, "a snapshot, written three steps later");
     MUST(unroll_trainer_save(training.trainer, straight));
     end(&training);
 

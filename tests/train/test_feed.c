@@ -165,11 +165,11 @@ static unroll_model *small_model(float dropout)
 }
 
 static unroll_session *small_session(unroll_model *model, const char *optimizer, int steps, int rows,
-                                     unroll_session *beside)
+                                     unroll_session *other_session)
 {
     unroll_session *session = NULL;
     unroll_session_config config = unroll_session_config_default();
-    config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.partner = beside,
+    config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.partner = other_session,
     config.optimizer = optimizer;
     config.seed = 11, config.machine.threads = 1, config.machine.isa = "scalar";
     MUST(unroll_session_new(model, &config, &session));

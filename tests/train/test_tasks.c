@@ -233,7 +233,7 @@ static unroll_model *train(const char *task, const char *options, const unroll_d
     MUST(unroll_trainer_load(trainer, inside("run")));
     steps(trainer, count - count / 3);
     unroll_trainer_free(trainer);
-    CHECK(memcmp(model->values, other->values, model->count * sizeof(float)) == 0, "%s goes on", task);
+    CHECK(memcmp(model->values, other->values, model->count * sizeof(float)) == 0, "%s resumes", task);
     unroll_model_free(other);
     return model;
 }

@@ -201,7 +201,7 @@ void queue_run(struct server *s, int64_t microseconds)
 
 /* ---- costs ------------------------------------------------------------------------------- */
 
-/* Of a step of n slots, in seconds. */
+/* Measures the cost of a step of n slots, in seconds. */
 static double cost_of(const struct served *m, int n, const int32_t *slots, const int32_t *tokens)
 {
     enum { TRIES = 20 };

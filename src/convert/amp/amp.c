@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "convert/keras.h"
 
@@ -108,6 +109,18 @@ unroll_status amp_new(const struct amp *amp, int rate, struct unroll_model **mod
     if (amp->skip)
         model_values(*model, PARAM_W_DENSE, amp->layers, 0)[amp->hidden] = 1;
     return mark(*model, rate);
+}
+
+unroll_status amp_import(const char *path, amp_reader *read, const unroll_import_config *config, unroll_model **model)
+{
+    enum { LARGEST_FILE = 1 << 28 };
+    json_t *json;
+    TRY(read_json_file(path, LARGEST_FILE, &json));
+    unroll_status status = read(json, config, model);
+    if (status != UNROLL_OK)
+        status = fail(status, "'%s': %s", path, unroll_last_error());
+    json_decref(json);
+    return status;
 }
 
 int amp_rate(const unroll_model *m)

@@ -6,7 +6,7 @@
 #include "convert/file_table.h"
 #include "model/model.h"
 
-enum { AMP_LARGEST_FILE = 1 << 28, AMP_WIDEST = 1024 };
+enum { AMP_WIDEST = 1024 };
 
 struct amp {
     const char *cell; /* "lstm" or "gru" */
@@ -20,6 +20,9 @@ unroll_status amp_of(const unroll_model *model, const char *format, struct amp *
 bool amp_has_skip(const struct unroll_model *model);
 /* Makes a model with zero weights, of the task effect. rate: samples a second; 0: unknown. */
 unroll_status amp_new(const struct amp *amp, int rate, struct unroll_model **model);
+typedef unroll_status amp_reader(const json_t *, const unroll_import_config *, unroll_model **);
+/* Reads the JSON of a file and makes a model of it with `read`. Messages begin with the path. */
+unroll_status amp_import(const char *path, amp_reader *read, const unroll_import_config *config, unroll_model **model);
 /* Returns the samples a second that the model was trained with; 0: unknown. */
 int amp_rate(const unroll_model *model);
 

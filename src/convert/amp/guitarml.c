@@ -105,13 +105,7 @@ static unroll_status import_json(const json_t *json, const unroll_import_config 
 
 static unroll_status import_guitarml(const char *path, const unroll_import_config *config, unroll_model **model)
 {
-    json_t *json;
-    TRY(read_json_file(path, AMP_LARGEST_FILE, &json));
-    unroll_status status = import_json(json, config, model);
-    if (status != UNROLL_OK)
-        status = fail(status, "'%s': %s", path, unroll_last_error());
-    json_decref(json);
-    return status;
+    return amp_import(path, import_json, config, model);
 }
 
 static bool is_guitarml(const char *path, const char *head, size_t bytes)
