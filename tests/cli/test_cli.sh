@@ -555,10 +555,10 @@ refuses "overwriting nothing" 2 train text.txt --overwrite
 refuses "overwriting what is no run" 2 train text.txt --out full --overwrite
 mkdir begun && echo '{}' > begun/config.json
 refuses "out is a run without a checkpoint" 2 train text.txt --out begun
-unroll train text.txt $small --steps 4 --val 0 --quiet --out again
+unroll train text.txt $small --steps 4 --val 0 --quiet --out restarted
 echo mine > heart/notes
 unroll train text.txt $small --steps 4 --val 0 --quiet --overwrite --out heart
-holds "a run is started again" cmp -s heart/model.safetensors again/model.safetensors
+holds "a run is started again" cmp -s heart/model.safetensors restarted/model.safetensors
 holds "and nothing is left of the one before" test "$(cd heart && find . -type f ! -name 'events*' | sort | tr '\n' ' ')" = \
     "./ckpt/step-4/model.safetensors ./ckpt/step-4/optim.safetensors ./config.json ./metrics.jsonl ./model.safetensors ./notes "
 holds "its curve is that of the new one" test "$(ls heart/events.* | wc -l) $(grep -c '"step":1,' heart/metrics.jsonl)" = "1 1"
